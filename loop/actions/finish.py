@@ -1,0 +1,212 @@
+"""Ending a run: judge it, keep what it changed, and write down what became of the task.
+
+Every step bears repetition, so a worker that takes over begins again from the top:
+snapshot, checkpoint, then ONE transition (result, timeline, removal; or back to the queue).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from loop.actions.recover import cancel_reason
+from loop.builder.judge import ending_of, exit_time
+from loop.builder.sessions import cost_before
+from loop.core import transition as rules
+from loop.core.config import Config
+from loop.core.outcome import Ending, Outcome, classify, retry_follows
+from loop.core.result import FileChange, Result, Snapshot
+from loop.core.task import Run, Task, title_of
+from loop.errors import LoopError
+from loop.git.checkpoint import Checkpoint, checkpoint
+from loop.git.command import Repository, repository_of
+from loop.git.diff import Lines, commits_between, line_counts
+from loop.git.snapshot import Taken, ref_of, take
+from loop.store import queue
+from loop.store.logs import cap_log
+from loop.store.paths import Project
+from loop.store.pauses import next_probe
+
+_SAID_CHARACTERS = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """What became of the task. `result` is None when it went back to the queue."""
+
+    task_id: str
+    outcome: Outcome
+    result: Result | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """What the run did to the files."""
+
+    lines: list[Lines]
+    taken: Taken | None
+    checkpoint: Checkpoint
+    commits: list[str]
+
+    @property
+    def commit(self) -> str | None:
+        return self.checkpoint.commit or (self.commits[-1] if self.commits else None)
+
+
+def finish(project: Project, task: Task, config: Config, now: datetime) -> Finished:
+    """Ends the run of a running task whose processes are gone."""
+    run = task.runs[-1]
+    repository = repository_of(project.root) if run.before else None
+    taken, lines = _what_changed(project, repository, task, config)
+    changed = None if taken is None else tuple(line.path for line in lines)
+    ending = ending_of(project, task, run, config, changed)
+    outcome = classify(ending)
+    named = tuple(outcome.report.files_changed) if outcome.report else ()
+    work = _keep(project, repository, task, config, taken, lines, named, now)
+    task = _recorded(project, task, outcome, ending, now)
+    if outcome.status == "paused" and not _cancel_asked(project, task):
+        _pause(project, task, outcome, now)
+        return Finished(task.id, outcome, None)
+    if _retries(task, outcome, config) and not _cancel_asked(project, task):
+        note = f"{outcome.summary} Look at what is there before you go on."
+        event = rules.retried(task, outcome.reason, work.commit, now)
+        queue.give_back(project, task, event, retry=True, note=note)
+        return Finished(task.id, outcome, None)
+    result = queue.settle(project, task, _result(project, task, outcome, work, now), now)
+    cap_log(project.log(task.id))
+    return Finished(task.id, outcome, result)
+
+
+def _what_changed(
+    project: Project, repository: Repository | None, task: Task, config: Config
+) -> tuple[Taken | None, list[Lines]]:
+    run = task.runs[-1]
+    if repository is None or run.before is None:
+        return None, []
+    try:
+        ref = ref_of(project.root, task.id, run.number, "after")
+        taken = take(repository, ref, max_file_mb=config.checkpoint.max_file_mb)
+        return taken, line_counts(repository, run.before, taken.commit)
+    except LoopError:
+        return None, []
+
+
+def _keep(
+    project: Project,
+    repository: Repository | None,
+    task: Task,
+    config: Config,
+    taken: Taken | None,
+    lines: list[Lines],
+    named: tuple[str, ...],
+    now: datetime,
+) -> _Work:
+    run = task.runs[-1]
+    if repository is None or taken is None or run.before is None:
+        return _Work(lines, taken, Checkpoint(None), [])
+    commits = commits_between(repository, run.head, taken.head)
+    made = checkpoint(
+        repository,
+        before=run.before,
+        head_before=run.head,
+        after=taken.commit,
+        mode=config.checkpoint.mode,
+        ref=ref_of(project.root, task.id, run.number, "checkpoint"),
+        named=named,
+        title=f"Task {task.id}: {title_of(task)}",
+        now=now,
+    )
+    return _Work(lines, taken, made, commits)
+
+
+def _recorded(
+    project: Project, task: Task, outcome: Outcome, ending: Ending, now: datetime
+) -> Task:
+    run = task.runs[-1]
+    transcript = ending.transcript
+    session = transcript.session_id or run.session
+    task = rules.end_run(task, session=session)
+    cost = transcript.ended.session_cost_usd if transcript.ended else None
+    if cost is not None and session is not None:
+        cost = max(0.0, round(cost - cost_before(task.runs, session), 6))
+    turns = transcript.ended.turns if transcript.ended else None
+    return rules.end_run(
+        task,
+        ended=exit_time(project, task, run) or now,
+        status=outcome.status,
+        reason=outcome.reason,
+        said=(outcome.remarks or outcome.summary)[:_SAID_CHARACTERS],
+        cost=cost,
+        turns=turns if turns is not None else transcript.replies or None,
+    )
+
+
+def _cancel_asked(project: Project, task: Task) -> bool:
+    return cancel_reason(project, task.id) == "cancelled"
+
+
+def _retries(task: Task, outcome: Outcome, config: Config) -> bool:
+    run = task.runs[-1]
+    earlier = [r for r in task.runs[:-1] if r.attempt == run.attempt - 1 and r.status != "paused"]
+    last_reason = earlier[-1].reason if earlier and run.attempt > 1 else None
+    most = task.max_attempts or config.limits.max_attempts
+    return not outcome.permanent and retry_follows(outcome.reason, run.attempt, most, last_reason)
+
+
+def _pause(project: Project, task: Task, outcome: Outcome, now: datetime) -> None:
+    pause = next_probe(project, outcome.reason, outcome.summary, outcome.until, now)
+    event = rules.paused(task, outcome.reason, outcome.summary, pause.until, now, tries=pause.tries)
+    note = "Your last run was cut off by a limit of the account; go on where it stopped."
+    queue.give_back(
+        project, task, event, retry=False, note=note if task.runs[-1].turns else None, pause=pause
+    )
+
+
+def _result(project: Project, task: Task, outcome: Outcome, work: _Work, now: datetime) -> Result:
+    run = task.runs[-1]
+    costs = [r.cost for r in task.runs]
+    report = outcome.report
+    status = outcome.status if outcome.status != "paused" else "failure"
+    return Result(
+        task_id=task.id,
+        status=status,
+        reason=outcome.reason if outcome.status != "paused" else "cancelled",
+        summary=outcome.summary,
+        remarks=outcome.remarks,
+        completed_at=now,
+        commit_hash=work.commit,
+        log_path=project.log(task.id).relative_to(project.root).as_posix(),
+        warnings=[*outcome.warnings, *_work_warnings(run, work)],
+        runs=len(task.runs),
+        duration_s=_duration_s(task.runs),
+        cost_usd=None if None in costs else round(sum(c or 0 for c in costs), 6),
+        turns=sum(r.turns or 0 for r in task.runs),
+        session_id=run.session,
+        files_changed=[FileChange(line.path, line.added, line.removed) for line in work.lines],
+        commits=[*work.commits, *filter(None, [work.checkpoint.commit])],
+        snapshot=Snapshot(run.before, work.taken.commit if work.taken else None),
+        permission_denials=list(outcome.denials),
+        notes=report.notes if report else None,
+        task={},
+    )
+
+
+def _duration_s(runs: list[Run]) -> float:
+    spans = [r.ended - r.started for r in runs if r.ended is not None]
+    return max(0.0, round(sum(spans, timedelta()).total_seconds(), 1))
+
+
+def _work_warnings(run: Run, work: _Work) -> list[str]:
+    found = []
+    if run.no_snapshot and run.no_snapshot != "not a git repository":
+        found.append(f"no snapshot before the run: {run.no_snapshot}")
+    if work.checkpoint.skipped:
+        found.append(f"no checkpoint was made: {work.checkpoint.skipped}")
+    if work.checkpoint.kept_out:
+        paths = ", ".join(work.checkpoint.kept_out[:10])
+        found.append(f"not committed, since they had changes before the run: {paths}")
+    left_out = work.taken.left_out if work.taken else ()
+    if left_out:
+        named = ", ".join(f"{entry.path} ({entry.why})" for entry in left_out[:10])
+        found.append(f"left out of snapshot and commit: {named}")
+    return found

@@ -1,0 +1,81 @@
+"""Starting a run: claim, snapshot, prompt. Everything but the spawn itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from loop.actions.ready import Ready
+from loop.builder.command import arguments, environment
+from loop.builder.prepare import launcher_command, write_run_files
+from loop.builder.sessions import session_to_resume
+from loop.core.prompt import compose
+from loop.core.task import Run, Task
+from loop.core.transition import end_run, new_run
+from loop.errors import LoopError
+from loop.git.command import repository_of
+from loop.git.snapshot import ref_of, take
+from loop.store import queue
+from loop.store.paths import Project
+from loop.store.scan import locate
+from loop.templates import template
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A run that only needs to be spawned, in the project's folder."""
+
+    task: Task
+    command: list[str]
+    env: dict[str, str]
+
+
+def claim(
+    project: Project, task_id: str, env: Mapping[str, str], uuid: str, now: datetime
+) -> Task | None:
+    """Takes a queued task for a run; None when it is no longer queued."""
+    located = locate(project, task_id, now)
+    if located.state != "queued":
+        return None
+    session = session_to_resume(located.task, env) or uuid
+    run = new_run(located.task, uuid, now, session=session)
+    return queue.claim(project, task_id, run, now)
+
+
+def prepare(project: Project, task: Task, ready: Ready, env: Mapping[str, str]) -> Prepared:
+    """Takes the snapshot before the run and writes its files; bears repetition."""
+    task = _with_snapshot(project, task, ready.config.checkpoint.max_file_mb)
+    run = task.runs[-1]
+    resume = run.session is not None and run.session != run.uuid
+    argv = arguments(
+        ready.claude,
+        task,
+        run,
+        ready.config,
+        settings=ready.settings,
+        role=template("roles/builder.md"),
+        resume=resume,
+    )
+    prompt = compose(task, project=project.name, continued=resume)
+    launch = write_run_files(project, task, run, ready.config, argv=argv, prompt=prompt)
+    builder_env = environment(env, project, task, run, ready.config, ready.claude)
+    return Prepared(task, launcher_command(launch), builder_env)
+
+
+def _with_snapshot(project: Project, task: Task, max_file_mb: float) -> Task:
+    run: Run = task.runs[-1]
+    if run.before is not None or run.no_snapshot is not None:
+        return task
+    try:
+        repository = repository_of(project.root)
+        if repository is None:
+            known = end_run(task, no_snapshot="not a git repository")
+        else:
+            ref = ref_of(project.root, task.id, run.number, "before")
+            taken = take(repository, ref, max_file_mb=max_file_mb)
+            known = end_run(task, before=taken.commit, head=taken.head)
+    except LoopError as error:
+        known = end_run(task, no_snapshot=str(error))
+    queue.update_running(project, known)
+    return known

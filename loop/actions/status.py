@@ -1,0 +1,374 @@
+"""What is going on: one task, the whole queue, and what has ended since one last looked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from loop.actions.ready import missing
+from loop.builder.stream import RunReader
+from loop.core.graph import in_order
+from loop.core.result import Result, result_dict
+from loop.core.task import Task, task_dict, title_of
+from loop.core.task_id import sort_key
+from loop.errors import LoopError
+from loop.store import timeline
+from loop.store.files import read_end
+from loop.store.intake import invalid_files
+from loop.store.paths import Project
+from loop.store.project_files import Pause, read_owner, read_pause
+from loop.store.scan import Located, QueueView, count_files, ids_in, locate, read_result, read_task
+
+_BRIEF_CHARACTERS = 2000
+#: How many rows of each kind the overview holds: a long queue must not hide what has ended.
+_MOST = {"running": 10, "queued": 20, "settled": 10}
+CALL_AGAIN = "call check_builder_status again"
+END_TURN = "end your turn; nothing will change by waiting"
+
+
+def brief(result: Result) -> dict[str, Any]:
+    """A result as the Architect reads it first: bounded, with what to do next."""
+    data = {
+        "task_id": result.task_id,
+        "title": title_in(result.task),
+        "status": result.status,
+        "reason": result.reason,
+        "summary": _cut(result.summary),
+        "remarks": _cut(result.remarks) if result.remarks else None,
+        "commit_hash": result.commit_hash,
+        "files_changed": [f.path for f in result.files_changed[:20]],
+        "more_files": max(0, len(result.files_changed) - 20) or None,
+        "warnings": result.warnings[:10],
+        "denials": [f"{d.tool} {d.input} (allowed by: {d.rule})" for d in
+                    result.permission_denials[:5]],
+        "cost_usd": result.cost_usd,
+        "turns": result.turns,
+        "next": _next_step(result),
+    }  # fmt: skip
+    return {k: v for k, v in data.items() if v not in (None, [], "")}
+
+
+def _next_step(result: Result) -> str:
+    if result.status == "success":
+        return "review it before you accept it; requeue_task with guidance corrects it"
+    if result.status == "needs_input":
+        return (
+            "answer with requeue_task guidance if it is clear, conventional or reversible; "
+            "else escalate_to_user"
+        )
+    if result.reason == "cancelled":
+        return "requeue_task runs it again"
+    return "requeue_task with guidance if you can resolve it; else escalate_to_user"
+
+
+def _cut(text: str) -> str:
+    if len(text) <= _BRIEF_CHARACTERS:
+        return text
+    return f"{text[:_BRIEF_CHARACTERS].rstrip()}… (cut; get_task has all)"
+
+
+def title_in(task: dict[str, Any]) -> str:
+    """The title of a task that is still plain data."""
+    title = task.get("title")
+    instructions = task.get("instructions")
+    if not isinstance(title, str):
+        first = instructions[0] if isinstance(instructions, list) and instructions else ""
+        title = str(first)
+    words = " ".join(title.split())
+    return words if len(words) <= 72 else f"{words[:71].rstrip()}…"
+
+
+@dataclass(slots=True)
+class _Follow:
+    run_uuid: str
+    reader: RunReader
+
+
+class ProgressReader:
+    """Reads the log of the run that goes on, from where it stopped the last time."""
+
+    def __init__(self, project: Project) -> None:
+        self._project = project
+        self._follow: _Follow | None = None
+
+    def progress(self, task: Task, now: datetime) -> dict[str, Any]:
+        """How far the run of a running task is. Seconds; `cost_usd` is None until it is known."""
+        run = task.runs[-1]
+        log = self._project.log(task.id)
+        if self._follow is None or self._follow.run_uuid != run.uuid:
+            self._follow = _Follow(run.uuid, RunReader(log, run.uuid))
+        self._follow.reader.catch_up()
+        transcript = self._follow.reader.transcript
+        ended = transcript.ended
+        return {
+            "turns": transcript.replies,
+            "last_action": transcript.last_action,
+            "elapsed_s": _seconds(now, run.started),
+            "silent_s": _silent_s(log, now),
+            "cost_usd": ended.session_cost_usd if ended else None,
+        }
+
+
+def _seconds(now: datetime, since: datetime) -> int:
+    return max(0, int((now - since).total_seconds()))
+
+
+def _silent_s(log: Path, now: datetime) -> int | None:
+    try:
+        return max(0, int(now.timestamp() - log.stat().st_mtime))
+    except FileNotFoundError:
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer to the question how it goes. `final`: waiting longer changes nothing."""
+
+    data: dict[str, Any]
+    final: bool
+
+
+class Observer:
+    """Answers how it goes, again and again; knows what it has told already."""
+
+    def __init__(self, project: Project, env: Mapping[str, str]) -> None:
+        self._project = project
+        self._env = env
+        self._reader = ProgressReader(project)
+        self._read = timeline.size_of(project.timeline)
+        #: ended tasks that were told of by their id, with the run
+        self._told: set[tuple[str, int]] = set()
+
+    def look_at(self, task_id: str, now: datetime) -> Answer:
+        """How one task goes.
+
+        Raises:
+            BadInput: it is not an id.
+            NotFound: no such task.
+        """
+        located = locate(self._project, task_id, now)
+        task = located.task
+        if located.result is not None:
+            self._told.add((task.id, task.run))
+            return Answer({"state": located.state, "results": [brief(located.result)]}, True)
+        if located.state == "running":
+            return Answer(self._running(task, now), False)
+        held = self._held()
+        base = {"state": "queued", "task_id": task.id}
+        if held:
+            return Answer(base | held, True)
+        return Answer(base | {"next": CALL_AGAIN}, False)
+
+    def look(self, now: datetime) -> Answer:
+        """What has ended since the last answer; else what runs, waits, or keeps the queue."""
+        while True:
+            # Every move of a task is an event, so "idle" is true only if none came meanwhile.
+            size = timeline.size_of(self._project.timeline)
+            answer = self._look_once(now)
+            if "last" not in answer.data or size == timeline.size_of(self._project.timeline):
+                return answer
+
+    def _look_once(self, now: datetime) -> Answer:
+        results = self._news()
+        if results:
+            state = results[0].status if len(results) == 1 else "ended"
+            return Answer({"state": state, "results": [brief(r) for r in results]}, True)
+        running = self._running_task(now)
+        if running is not None:
+            return Answer(self._running(running, now), False)
+        queued = count_files(self._project.queue)
+        held = self._held()
+        if queued and held is None:
+            return Answer({"state": "queued", "waiting": queued, "next": CALL_AGAIN}, False)
+        data = {"state": "idle", "waiting": queued} | (held or {"next": END_TURN})
+        return Answer(data | {"last": self._last_five()}, True)
+
+    def _news(self) -> list[Result]:
+        """Results that came since the last look and were not told of; at most the last ten."""
+        events, self._read = timeline.read_from(self._project.timeline, self._read)
+        ended: dict[str, None] = {}
+        for event in events:
+            settled = event["event"] == "run_completed" and not event.get("retry")
+            cancelled = event["event"] == "task_cancelled" and "run" not in event
+            if (settled or cancelled) and self._is_news(event):
+                ended[str(event.get("task_id"))] = None
+        found = (read_result(self._project, task_id) for task_id in list(ended)[-10:])
+        return [result for result in found if result is not None]
+
+    def _is_news(self, event: dict[str, Any]) -> bool:
+        return (str(event.get("task_id")), event.get("run")) not in self._told
+
+    def _running_task(self, now: datetime) -> Task | None:
+        for task_id in sorted(ids_in(self._project.running), key=sort_key):
+            task = read_task(self._project.task_file(self._project.running, task_id), task_id, now)
+            if task is not None and task.runs:
+                return task
+        return None
+
+    def _running(self, task: Task, now: datetime) -> dict[str, Any]:
+        return {
+            "state": "running",
+            "task_id": task.id,
+            "progress": self._reader.progress(task, now),
+            "next": CALL_AGAIN,
+        }
+
+    def _held(self) -> dict[str, Any] | None:
+        """Why nothing is claimed; None when a worker claims what waits."""
+        pause = read_pause(self._project)
+        problem = missing(self._project, self._env)
+        if problem is not None:
+            return {"state": "paused", "reason": str(problem), "next": END_TURN}
+        if pause is not None:
+            return {"state": "paused", **pause_data(pause), "next": END_TURN}
+        if read_owner(self._project) is None:
+            reason = "no worker: Claude Desktop or `loop work` must be open for this project"
+            return {"state": "no_worker", "reason": reason, "next": END_TURN}
+        return None
+
+    def _last_five(self) -> list[str]:
+        events = timeline.last(self._project.timeline, 50)
+        named: dict[str, str] = {}
+        for event in reversed(events):
+            if event["event"] == "run_completed" and len(named) < 5:
+                named.setdefault(str(event.get("task_id")), str(event.get("status")))
+        return [f"{task_id}: {status}" for task_id, status in named.items()]
+
+
+def pause_data(pause: Pause) -> dict[str, Any]:
+    """A pause as plain data."""
+    data = {"reason": pause.reason, "by": pause.by}
+    return data | ({"until": _time(pause.until)} if pause.until else {})
+
+
+def _time(moment: datetime) -> str:
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def task_in_full(
+    project: Project, task_id: str, log_tail_bytes: int, now: datetime
+) -> dict[str, Any]:
+    """Everything about one task; the end of its log when bytes are asked for.
+
+    Raises:
+        BadInput: it is not an id.
+        NotFound: no such task.
+    """
+    located = locate(project, task_id, now)
+    data: dict[str, Any] = {"state": located.state}
+    if located.result is not None:
+        data["result"] = {k: v for k, v in result_dict(located.result).items() if k != "task"}
+    data["task"] = task_dict(located.task)
+    if log_tail_bytes:
+        tail = read_end(project.log(located.task.id), log_tail_bytes)
+        data["log_tail"] = tail.decode(errors="replace")
+    return data
+
+
+def listing(
+    project: Project, view: QueueView, state: str | None, limit: int, now: datetime
+) -> dict[str, Any]:
+    """A bounded list of tasks with counts: what runs, what waits in its order, what ended last."""
+    sources = _sources(project, view)
+    rows: list[dict[str, Any]] = []
+    for source, ids in sources.items():
+        if state in (None, source) or (source == "settled" and state not in sources):
+            rows += _rows(project, ids, state, limit - len(rows), now)
+    return _listed(project, view, sources, rows)
+
+
+def _sources(project: Project, view: QueueView) -> dict[str, list[str]]:
+    return {
+        "running": sorted(ids_in(project.running), key=sort_key),
+        "queued": [t.id for t in in_order(view.tasks.values())],
+        "settled": _last_ended(project),
+    }
+
+
+def _last_ended(project: Project) -> list[str]:
+    """Ids of settled tasks: those the timeline tells of by their ending, then the others by id."""
+    there = set(ids_in(project.completed))
+    told: dict[str, None] = {}
+    for event in reversed(timeline.last(project.timeline, 200)):
+        if event["event"] in ("run_completed", "task_cancelled") and not event.get("retry"):
+            told[str(event.get("task_id"))] = None
+    newest = [task_id for task_id in told if task_id in there]
+    return newest + sorted(there - told.keys(), key=sort_key, reverse=True)
+
+
+def _rows(
+    project: Project, ids: list[str], state: str | None, most: int, now: datetime
+) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = []
+    for task_id in ids:
+        if len(rows) >= most:
+            break
+        row = _row(project, task_id, now)
+        if row is not None and state in (None, row["state"]):
+            rows.append(row)
+    return rows
+
+
+def _listed(
+    project: Project, view: QueueView, sources: dict[str, list[str]], rows: list[dict[str, Any]]
+) -> dict[str, Any]:
+    counts = {source: len(ids) for source, ids in sources.items()}
+    data: dict[str, Any] = {"counts": counts, "tasks": rows}
+    bad = [{"name": m.name, "reason": m.reason} for m in view.misfits]
+    bad += [{"name": name, "reason": reason} for name, reason in invalid_files(project)]
+    if bad:
+        data["invalid"] = bad[:10]
+    return data
+
+
+def _row(project: Project, task_id: str, now: datetime) -> dict[str, Any] | None:
+    try:
+        located: Located = locate(project, task_id, now)
+    except LoopError:
+        return None
+    row: dict[str, Any] = {
+        "id": task_id,
+        "state": located.state,
+        "title": title_of(located.task),
+        "priority": located.task.priority,
+    }
+    if located.result is not None:
+        row |= {
+            "reason": located.result.reason,
+            "cost_usd": located.result.cost_usd,
+            "completed_at": _time(located.result.completed_at),
+        }
+    return row
+
+
+def overview(
+    project: Project, view: QueueView, env: Mapping[str, str], now: datetime
+) -> dict[str, Any]:
+    """All that `loop status` shows."""
+    owner = read_owner(project)
+    pause = read_pause(project)
+    problem = missing(project, env)
+    sources = _sources(project, view)
+    rows = [row for source, ids in sources.items()
+            for row in _rows(project, ids, None, _MOST[source], now)]  # fmt: skip
+    data = _listed(project, view, sources, rows)
+    reader = ProgressReader(project)
+    for row in data["tasks"]:
+        if row["state"] == "running":
+            path = project.task_file(project.running, row["id"])
+            task = read_task(path, row["id"], now)
+            if task is not None and task.runs:
+                row["progress"] = reader.progress(task, now)
+    return {
+        "project": project.name,
+        "root": str(project.root),
+        "worker": None
+        if owner is None
+        else {"pid": owner.pid, "driver": owner.driver, "since": _time(owner.since)},
+        "paused": None if pause is None else pause_data(pause),
+        "problem": None if problem is None else str(problem),
+        **data,
+    }

@@ -1,0 +1,50 @@
+"""What is written for a run before anything is started: its prompt and its launch file."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from loop.builder import launcher
+from loop.core.config import Config
+from loop.core.task import Run, Task, encode
+from loop.store.files import replace
+from loop.store.paths import Project
+
+
+def write_run_files(
+    project: Project, task: Task, run: Run, config: Config, *, argv: list[str], prompt: str
+) -> Path:
+    """Writes prompt and launch file of a claimed task; the path of the latter."""
+    prompt_file = project.run_file(task.id, "prompt")
+    launch_file = project.run_file(task.id, "launch")
+    limits = config.limits
+    total_s = (task.timeout_minutes or limits.task_timeout_minutes) * 60
+    launch: dict[str, Any] = {
+        "run": run.uuid,
+        "task_id": task.id,
+        "number": run.number,
+        "argv": argv,
+        "prompt": os.fspath(prompt_file),
+        "record": os.fspath(project.task_file(project.running, task.id)),
+        "log": os.fspath(project.log(task.id)),
+        "err": os.fspath(project.err(task.id)),
+        "exit": os.fspath(project.run_file(task.id, "exit")),
+        "cancel": os.fspath(project.run_file(task.id, "cancel")),
+        "limits": {
+            "total_s": total_s,
+            "first_reply_s": limits.first_reply_s,
+            "silent_s": limits.silent_s,
+            "grace_s": limits.grace_s,
+        },
+    }
+    replace(prompt_file, prompt.encode())
+    replace(launch_file, encode(launch))
+    return launch_file
+
+
+def launcher_command(launch_file: Path) -> list[str]:
+    """The command that starts a prepared run and returns at once."""
+    return [sys.executable, "-I", "-S", os.fspath(launcher.__file__), os.fspath(launch_file)]

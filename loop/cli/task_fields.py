@@ -1,0 +1,122 @@
+"""Fields of a task as arguments of a command line."""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from loop.cli.parser import number, priority, whole
+
+if TYPE_CHECKING:
+    from loop.core.task import TaskFields
+
+#: Arguments that are fields of a task under the same name.
+_SAME = ("title", "priority", "type", "target", "timeout_minutes", "max_turns", "max_budget_usd",
+         "model", "max_attempts")  # fmt: skip
+_TITLE_CHARACTERS = 300
+_FLAGS = {"instructions": "--instruction", "acceptance_criteria": "--criteria"}
+
+
+def field_arguments(parser: ArgumentParser) -> None:
+    """Adds what can be said of a task by those who queue or edit it."""
+    add = parser.add_argument
+    add("--instruction", metavar="TEXT", nargs="+", action="extend", help="what is to be done")
+    add("--file", metavar="F", help="a text file with what is to be done; - reads stdin")
+    add("--priority", metavar="P", type=priority, help="high, normal, low or a number")
+    add("--type", metavar="T", help="the kind of work, such as implementation")
+    add("--target", metavar="T", help="the path that it is about")
+    add("--criteria", metavar="C", nargs="+", action="extend", help="when it is done")
+    add("--timeout-minutes", metavar="N", type=number(0, more_than=True), help="limit of a run")
+    add("--max-turns", metavar="N", type=whole(1), help="limit of a run")
+    add("--max-budget-usd", metavar="N", type=number(0, more_than=True), help="limit of a run")
+    add("--model", metavar="M", help="the model that works on it")
+    add("--max-attempts", metavar="N", type=whole(1), help="runs until the worker gives up")
+
+
+def fields_to_add(given: Namespace) -> TaskFields:
+    """The fields of a new task; with a title alone, it is the instruction, too.
+
+    Raises:
+        BadInput: a field or the file is wrong.
+    """
+    words = [given.description] if given.description else []
+    instructions = words + _instructions(given)
+    if not instructions:
+        instructions = [given.title]
+        if len(given.title) > _TITLE_CHARACTERS:  # too long for a title, so it is only the other
+            given.title = None
+    return _fields(given, instructions)
+
+
+def fields_to_edit(given: Namespace) -> TaskFields:
+    """What an edit changes.
+
+    Raises:
+        BadInput: a field or the file is wrong.
+    """
+    return _fields(given, _instructions(given))
+
+
+def _instructions(given: Namespace) -> list[str]:
+    return [*(given.instruction or []), *([_text_of(given.file)] if given.file is not None else [])]
+
+
+def _fields(given: Namespace, instructions: list[str]) -> TaskFields:
+    from loop.core.checks import convert
+    from loop.core.task import TaskFields
+
+    values: dict[str, Any] = {key: getattr(given, key) for key in _SAME}
+    values["instructions"] = instructions or None
+    values["acceptance_criteria"] = given.criteria
+    return convert({k: v for k, v in values.items() if v is not None}, TaskFields)
+
+
+def _text_of(file: str) -> str:
+    from pathlib import Path
+
+    from loop.core.checks import MAX_TASK_BYTES
+    from loop.errors import BadInput
+
+    shown = "stdin" if file == "-" else file
+    try:
+        if file == "-":
+            data = sys.stdin.buffer.read(MAX_TASK_BYTES + 1) if sys.stdin is not None else b""
+        else:
+            with Path(file).open("rb") as stream:
+                data = stream.read(MAX_TASK_BYTES + 1)
+        text = data.decode("utf-8-sig")
+    except OSError as error:
+        raise BadInput("--file", f"{shown} can't be read: {error.strerror}") from None
+    except ValueError:
+        raise BadInput("--file", f"{shown} is no text in UTF-8") from None
+    if len(data) > MAX_TASK_BYTES:
+        raise BadInput("--file", f"{shown} is larger than 4 MB; name the file in the instructions")
+    if not text.strip():
+        raise BadInput("--file", f"{shown} is empty")
+    return text
+
+
+@contextmanager
+def flags_named(title: str = "--title") -> Iterator[None]:
+    """Names a wrong field as it is called on the command line."""
+    from loop.errors import BadInput
+
+    try:
+        yield
+    except BadInput as error:
+        first, bracket, rest = error.field.partition("[")
+        if first in _FLAGS or first in _SAME:
+            flag = _FLAGS.get(first, "--" + first.replace("_", "-"))
+            flag = title if first == "title" else flag
+            raise BadInput(f"{flag}{bracket}{rest}", error.problem) from None
+        raise
+
+
+def given_fields(fields: TaskFields) -> list[str]:
+    """Names of the fields that are not None."""
+    import msgspec
+
+    return [k for k, v in msgspec.structs.asdict(fields).items() if v is not None]

@@ -1,0 +1,146 @@
+"""Settings of a project, `.ai/config.json`. Every key is optional; an unknown one is an error."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta, Struct, field
+
+from loop.core.checks import clean_text, convert
+from loop.core.task import Attempts, Dollars, Minutes, Name, Turns, decode_object
+
+Seconds = Annotated[float, Meta(gt=0, le=7 * 24 * 3600)]
+Count = Annotated[int, Meta(ge=1, le=1_000_000)]
+#: an argument of a command line
+Line = Annotated[str, Meta(pattern=r"^[^\r\n]*\Z")]
+
+
+class Builder(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How Claude Code is started."""
+
+    #: path or name of the executable; None looks for it
+    command: Name | None = None
+    #: None leaves the choice to Claude Code
+    model: Name | None = None
+    max_turns: Turns = 20
+    max_budget_usd: Dollars = 2.0
+    #: `schema`: the Builder gives a structured report; `marker`: its last text counts
+    report: Literal["schema", "marker"] = "schema"
+    #: pass ANTHROPIC_API_KEY and the like on to the Builder
+    inherit_api_key: bool = False
+    tools: Line = "Agent,Bash,Edit,Glob,Grep,NotebookEdit,Read,Skill,Write"
+    extra_args: list[Line] = field(default_factory=list)
+
+
+class Limits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """When a run is ended from outside. Times count while the machine is awake."""
+
+    task_timeout_minutes: Minutes = 30
+    #: until the model's first reply
+    first_reply_s: Seconds = 300
+    #: without output while no tool call is open
+    silent_s: Seconds = 900
+    #: between asking a process to end and the next, stronger signal
+    grace_s: Seconds = 10
+    max_attempts: Attempts = 3
+
+
+class Budget(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a day may cost."""
+
+    #: US dollars from midnight UTC; None sets no limit
+    daily_usd: Dollars | None = None
+
+
+class Escalation(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """When the Architect must ask the person."""
+
+    max_requeues: Annotated[int, Meta(ge=0, le=1000)] = 3
+
+
+class Wait(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How long check_builder_status waits. Claude Desktop cuts calls at 60 s."""
+
+    default_s: Annotated[float, Meta(ge=0, le=240)] = 25
+    max_s: Annotated[float, Meta(ge=0, le=240)] = 30
+
+
+class CheckpointSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The commit after a run."""
+
+    mode: Literal["commit", "ref", "off"] = "commit"
+    keep_days: Count = 30
+    max_file_mb: Annotated[float, Meta(gt=0, le=1000)] = 10
+
+
+class Verify(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Commands that the worker runs after a run."""
+
+    test_command: str | None = None
+    lint_command: str | None = None
+    timeout_s: Seconds = 600
+
+
+class Context(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Bounds of the compact context."""
+
+    max_bytes: Annotated[int, Meta(ge=1024, le=1_000_000)] = 8192
+    recent_lines: Count = 20
+    relevant_lines: Count = 30
+
+
+class Progress(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The handoff log."""
+
+    max_lines: Count = 100
+
+
+class Notify(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Where notifications go."""
+
+    urls: list[str] = field(default_factory=list)
+    feishu: dict[str, str] | str | None = None
+    dingtalk: dict[str, str] | str | None = None
+    wecom: dict[str, str] | str | None = None
+    serverchan: dict[str, str] | str | None = None
+    #: names of events; None sends all that matter
+    events: list[str] | None = None
+
+
+class Architect(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The chat that plans."""
+
+    chat_url: str | None = None
+
+
+class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """All settings of a project."""
+
+    builder: Builder = Builder()
+    limits: Limits = Limits()
+    budget: Budget = Budget()
+    escalation: Escalation = Escalation()
+    wait: Wait = Wait()
+    #: seconds between two looks at the folders when no event came
+    scan_seconds: Annotated[float, Meta(ge=0.05, le=3600)] = 5
+    #: what happens to a run when the server ends: it goes on, or it is interrupted
+    on_shutdown: Literal["leave", "stop"] = "leave"
+    checkpoint: CheckpointSettings = CheckpointSettings()
+    commit_prefix: Annotated[str, Meta(min_length=1, max_length=40)] = "feat"
+    readme_guard: bool = True
+    verify: Verify = Verify()
+    context: Context = Context()
+    progress: Progress = Progress()
+    notify: Notify = Notify()
+    architect: Architect = Architect()
+
+
+def decode_config(data: bytes) -> Config:
+    """Settings from the bytes of config.json; an empty file sets nothing.
+
+    Raises:
+        BadInput: names the key.
+    """
+    raw: dict[str, Any] = decode_object(data) if data.strip() else {}
+    clean_text(raw)
+    return convert(raw, Config)

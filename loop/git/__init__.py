@@ -1,0 +1,1 @@
+"""Git, by plumbing: snapshots, checkpoints, differences. Standard library only, for the hooks."""

@@ -1,0 +1,160 @@
+"""The checkpoint: a commit, by plumbing, of what a run changed and did not commit itself.
+
+Only paths that changed between the snapshots before and after the run; paths that were dirty before
+it stay out unless they are named. No hooks, no signing, no touching of other staged work. Nothing
+happens in the middle of a merge, rebase, cherry-pick, revert or bisect.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Literal
+
+from loop.git.command import GitError, Repository, shown
+from loop.git.diff import Entry, entries
+from loop.git.snapshot import temporary_index
+
+_FALLBACK = {
+    "GIT_AUTHOR_NAME": "Claude Code",
+    "GIT_AUTHOR_EMAIL": "noreply@localhost",
+    "GIT_COMMITTER_NAME": "Claude Code",
+    "GIT_COMMITTER_EMAIL": "noreply@localhost",
+}
+_IN_PROGRESS = {
+    "MERGE_HEAD": "a merge",
+    "rebase-merge": "a rebase",
+    "rebase-apply": "a rebase",
+    "CHERRY_PICK_HEAD": "a cherry-pick",
+    "REVERT_HEAD": "a revert",
+    "BISECT_LOG": "a bisect",
+}
+_LOCK_WAITS_S = (0.05, 0.1, 0.2, 0.4, 0.8)
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """What became of it."""
+
+    #: None when there was nothing to commit, or it was skipped
+    commit: str | None
+    #: why no commit was made though there was something to commit
+    skipped: str | None = None
+    #: paths left out because the person had changed them before the run
+    kept_out: tuple[str, ...] = ()
+
+
+def checkpoint(
+    repository: Repository,
+    *,
+    before: str,
+    head_before: str | None,
+    after: str,
+    mode: Literal["commit", "ref", "off"],
+    ref: str,
+    named: tuple[str, ...],
+    title: str,
+    now: datetime,
+) -> Checkpoint:
+    """Commits the run's changes.
+
+    `before` and `after` are the snapshots; `named` are paths that the Builder says are its work;
+    `ref` is where the commit goes in mode `ref`.
+    """
+    if mode == "off":
+        return Checkpoint(None)
+    try:
+        head = repository.head()
+        paths, kept_out = _paths(repository, before, head_before, head, after, named)
+        if not paths:
+            return Checkpoint(None, kept_out=kept_out)
+        busy = operation_in_progress(repository.git_dir)
+        if busy and mode == "commit":
+            return Checkpoint(None, f"{busy} is in progress", kept_out)
+        commit = _commit(repository, head, paths, f"{_subject(now)}\n\n{title}\n")
+        if mode == "ref":
+            repository.git.run("update-ref", ref, commit)
+            return Checkpoint(commit, kept_out=kept_out)
+        _stage(repository, paths)
+        repository.git.run(
+            "update-ref", "-m", "loop: checkpoint", "HEAD", commit, head or "0" * len(commit)
+        )
+        return Checkpoint(commit, kept_out=kept_out)
+    except GitError as error:
+        return Checkpoint(None, str(error))
+
+
+def _subject(now: datetime) -> str:
+    return f"Claude Code checkpoint: {now:%Y-%m-%dT%H:%M:%SZ}"
+
+
+def operation_in_progress(git_dir: Path) -> str | None:
+    """What the person is in the middle of, in words; None when nothing."""
+    return next((words for name, words in _IN_PROGRESS.items() if (git_dir / name).exists()), None)
+
+
+def _paths(
+    repository: Repository,
+    before: str,
+    head_before: str | None,
+    head: str | None,
+    after: str,
+    named: tuple[str, ...],
+) -> tuple[list[Entry], tuple[str, ...]]:
+    changed = entries(repository, before, after)
+    base = head or _empty_tree(repository)
+    uncommitted = entries(repository, base, after)
+    dirty = entries(repository, head_before or _empty_tree(repository), before)
+    wanted, kept_out = [], []
+    for path in changed:
+        if path not in uncommitted:
+            continue
+        if path in dirty and path not in named:
+            kept_out.append(shown(path))
+        else:
+            wanted.append(uncommitted[path])
+    return wanted, tuple(kept_out)
+
+
+def _empty_tree(repository: Repository) -> str:
+    return repository.git.text("hash-object", "-t", "tree", "-w", "--stdin")
+
+
+def _commit(repository: Repository, head: str | None, paths: list[Entry], message: str) -> str:
+    git = repository.git
+    with temporary_index(repository, copy=False) as env:
+        if head:
+            git.run("read-tree", head, env=env)
+        git.run("update-index", "-z", "--index-info", data=_info(repository, paths), env=env)
+        tree = git.text("write-tree", env=env)
+    arguments = ["commit-tree", tree, *(("-p", head) if head else ()), "-F", "-"]
+    data = message.encode()
+    try:
+        return git.run(*arguments, data=data).decode().strip()
+    except GitError:
+        return git.run(*arguments, data=data, env=_FALLBACK).decode().strip()
+
+
+def _info(repository: Repository, paths: list[Entry]) -> bytes:
+    lines = []
+    for entry in paths:
+        full = repository.prefix + entry.path
+        if entry.new_mode == "000000":
+            lines.append(f"0 {'0' * len(entry.new_id)}\t{full}\0")
+        else:
+            lines.append(f"{entry.new_mode} {entry.new_id}\t{full}\0")
+    return "".join(lines).encode(errors="surrogateescape")
+
+
+def _stage(repository: Repository, paths: list[Entry]) -> None:
+    """Puts the committed paths into the person's index, so that they do not show as undone."""
+    for wait_s in (*_LOCK_WAITS_S, None):
+        try:
+            repository.git.run("update-index", "-z", "--index-info", data=_info(repository, paths))
+            return
+        except GitError as error:
+            if wait_s is None or "index.lock" not in str(error):
+                raise
+            time.sleep(wait_s)

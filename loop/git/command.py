@@ -1,0 +1,139 @@
+"""Calling git so that it never waits for a person, never locks what others use, and always ends."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from loop.errors import LoopError, NotReady
+
+#: Seconds that one call of git may take.
+TIMEOUT_S = 60.0
+_QUIET = {
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_EDITOR": ":",
+    "GIT_PAGER": "",
+    "GIT_LITERAL_PATHSPECS": "1",
+    "LC_ALL": "C",
+}
+#: What would make git look at another repository or index than the one meant.
+_FOREIGN = (
+    "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_OBJECT_DIRECTORY",
+    "GIT_COMMON_DIR", "GIT_NAMESPACE", "GIT_CEILING_DIRECTORIES",
+)  # fmt: skip
+_SAFE = (
+    "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "core.quotePath=false",
+    "-c", "gc.auto=0", "-c", "core.safecrlf=false", "-c", "advice.addEmbeddedRepo=false",
+)  # fmt: skip
+
+
+class GitError(LoopError):
+    """Raised when git refused; the message is the line in which it said why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Git:
+    """Git in one folder. `timeout_s` bounds each call."""
+
+    folder: Path
+    executable: str
+    timeout_s: float = TIMEOUT_S
+
+    def run(
+        self, *arguments: str, data: bytes = b"", env: Mapping[str, str] | None = None
+    ) -> bytes:
+        """The output of a git command.
+
+        Raises:
+            GitError: it failed, or took longer than its bound.
+        """
+        environment = {k: v for k, v in os.environ.items() if k not in _FOREIGN}
+        environment |= _QUIET | dict(env or {})
+        try:
+            done = subprocess.run(
+                [self.executable, *_SAFE, *arguments],
+                cwd=self.folder,
+                env=environment,
+                input=data,
+                capture_output=True,
+                timeout=self.timeout_s,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            raise GitError(f"git {arguments[0]} took longer than {self.timeout_s:g} s") from None
+        except OSError as error:
+            raise GitError(f"git can't be started: {error.strerror}") from None
+        if done.returncode:
+            said = done.stderr.decode(errors="replace").strip().splitlines()
+            fatal = [line for line in said if line.startswith(("fatal:", "error:"))]
+            why = next(iter(fatal or said[-1:]), f"exit {done.returncode}")
+            raise GitError(f"git {arguments[0]}: {why}")
+        return done.stdout
+
+    def text(self, *arguments: str, env: Mapping[str, str] | None = None) -> str:
+        """The output of a git command as one stripped text."""
+        return self.run(*arguments, env=env).decode(errors="surrogateescape").strip()
+
+    def maybe(self, *arguments: str) -> str | None:
+        """The output of a git command; None when it failed or said nothing."""
+        try:
+            return self.text(*arguments) or None
+        except GitError:
+            return None
+
+
+def shown(path: str) -> str:
+    """A path of git as text that can be written down; bytes that are no UTF-8 are replaced."""
+    return path.encode(errors="surrogateescape").decode(errors="replace")
+
+
+def find_git() -> str:
+    """The git executable.
+
+    Raises:
+        NotReady: there is none on PATH.
+    """
+    found = shutil.which("git") or shutil.which("git", path="/usr/local/bin:/opt/homebrew/bin")
+    if found is None:
+        raise NotReady("no_git", "no git found: install git and put it on PATH")
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Repository:
+    """The repository that a project lies in."""
+
+    git: Git
+    #: top folder of the work tree
+    top: Path
+    #: of this work tree
+    git_dir: Path
+    #: the project's folder below `top`, with a slash at its end; empty when it is the top
+    prefix: str
+
+    def head(self) -> str | None:
+        """The commit under HEAD; None when there is none yet."""
+        return self.git.maybe("rev-parse", "--verify", "--quiet", "HEAD^{commit}")
+
+    def relative(self, path: str) -> str | None:
+        """A path from the top as one from the project; None when it lies outside."""
+        return path.removeprefix(self.prefix) if path.startswith(self.prefix) else None
+
+
+def repository_of(root: Path, *, timeout_s: float = TIMEOUT_S) -> Repository | None:
+    """The repository around a project folder; None when it lies in none.
+
+    Raises:
+        NotReady: there is no git.
+    """
+    git = Git(root, find_git(), timeout_s)
+    answer = git.maybe("rev-parse", "--show-toplevel", "--absolute-git-dir", "--show-prefix")
+    if answer is None:
+        return None
+    top, git_dir, *rest = answer.split("\n")
+    return Repository(git, Path(top), Path(git_dir), rest[0] if rest else "")

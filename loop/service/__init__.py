@@ -1,0 +1,1 @@
+"""The asyncio process: the worker, the server, and what wakes them."""

@@ -1,0 +1,300 @@
+"""The worker: owns the queue of a project and has its tasks run, one after another.
+
+Only the holder of the worker's lock works; the others try for it once a second and take over when
+it is free. Everything that a dead worker left is dealt with before a new task is claimed, by the
+table of core/recovery.py. Nothing here is remembered that can't be read from the folders again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+import msgspec
+
+from loop.actions.finish import Finished, finish
+from loop.actions.ready import MENDABLE, Ready, ready
+from loop.actions.recover import cancel_reason, examine, running_ids, void, wake_shim
+from loop.actions.spending import Spending, over_budget
+from loop.actions.start import claim, prepare
+from loop.core.config import Config
+from loop.core.event import RunRecovered
+from loop.core.graph import next_ready
+from loop.core.recovery import Found
+from loop.core.task import Task
+from loop.errors import LoopError, NotReady
+from loop.service.run import spawn, until_unlocked
+from loop.service.wakeups import Wakeup, Wakeups
+from loop.service.watcher import Watcher
+from loop.store import pauses, queue
+from loop.store.files import sweep_temporary
+from loop.store.intake import set_aside_running, take_in, waiting_misfit
+from loop.store.locks import FileLock
+from loop.store.paths import Project
+from loop.store.project_files import load_config, read_pause, this_process
+from loop.store.scan import QueueScan, QueueView, locate
+
+#: Seconds between two tries for the worker's lock.
+_TRY_S = 1.0
+#: Launches of one run that may be refused before it counts as one that could not start.
+_MAX_REFUSALS = 3
+
+
+def utc_now() -> datetime:
+    """The time, in UTC."""
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerOptions:
+    """How a worker works."""
+
+    #: shown to people: `serve` or `work`
+    driver: str = "serve"
+    #: end when nothing can be run any more
+    drain: bool = False
+    #: end after so many results; None has no limit
+    max_tasks: int | None = None
+    #: seconds between two tasks
+    cooldown_s: float = 0.0
+    #: for tasks that name no model; None leaves it to the settings
+    model: str | None = None
+
+
+class Worker:
+    """The one that has runs executed, or waits to become it."""
+
+    def __init__(
+        self,
+        project: Project,
+        wakeups: Wakeups,
+        env: Mapping[str, str],
+        options: WorkerOptions | None = None,
+        *,
+        watcher: Watcher | None = None,
+        now: Callable[[], datetime] = utc_now,
+    ) -> None:
+        self._project = project
+        self._wakeups = wakeups
+        self._env = env
+        self._options = options or WorkerOptions()
+        self._watcher = watcher
+        self._now = now
+        self._lock = FileLock(project.worker_lock)
+        self._scan = QueueScan(project, now)
+        self._spending = Spending(project)
+        self._running: Task | None = None
+        self._settled = 0
+        self._refused: dict[str, int] = {}
+        #: what keeps the worker from working; None while nothing does
+        self.trouble: str | None = None
+
+    async def run(self) -> None:
+        """Works until cancelled, or until the options say that it is enough."""
+        try:
+            with self._wakeups.subscribe() as wakeup:
+                while not self._enough():
+                    try:
+                        await self._own()
+                        if not await self._step(wakeup):
+                            return
+                        self.trouble = None
+                    except LoopError as error:
+                        self.trouble = str(error)
+                        await wakeup.wait(self._scan_s())
+        finally:
+            self._lock.release()
+
+    def stop_run(self) -> None:
+        """Has the run that goes on end, for `on_shutdown: stop`; does not wait for it."""
+        task = self._running
+        if task is not None and self._lock.held:
+            queue.request_cancel(self._project, task, "interrupted", None)
+            wake_shim(self._project, task)
+
+    @property
+    def is_owner(self) -> bool:
+        """Whether this process is the one that has runs executed."""
+        return self._lock.held
+
+    async def _own(self) -> None:
+        """Waits until this process is the owner; it deals with what the last one left."""
+        if self._lock.still_there():
+            return
+        self._lock.release()
+        while not self._lock.try_acquire():  # noqa: ASYNC110 -- the holder is another process
+            await asyncio.sleep(_TRY_S)
+        owner = this_process(self._options.driver, self._now())
+        self._lock.write(msgspec.json.encode(owner))
+        self._wakeups.wake()
+        for folder in self._project.folders():
+            await asyncio.to_thread(sweep_temporary, folder)
+        for task_id in running_ids(self._project):
+            await self._note_found(task_id)
+
+    async def _note_found(self, task_id: str) -> None:
+        now = self._now()
+        found, task = await asyncio.to_thread(examine, self._project, task_id, now)
+        if task is not None and found is not Found.CLEAR:
+            event = RunRecovered(
+                ts=now, actor="builder", task_id=task_id, run=task.run, found=found.value
+            )
+            await asyncio.to_thread(queue.note_event, self._project, event)
+
+    async def _step(self, wakeup: Wakeup) -> bool:
+        """Does the one thing that is due; False when a draining worker is through."""
+        for task_id in running_ids(self._project):
+            await self._go_on(task_id, wakeup)
+            return True
+        if self._watcher is not None:
+            self._watcher.look_alive()
+        view = await asyncio.to_thread(self._look)
+        hold_s = await self._try_claim(view)
+        if hold_s is None:
+            return True
+        if self._options.drain and not waiting_misfit(view):
+            return False
+        await wakeup.wait(min(hold_s, self._scan_s()))
+        return True
+
+    def _look(self) -> QueueView:
+        view = self._scan.look()
+        if view.dropped or view.misfits:
+            take_in(self._project, view, self._now())
+            view = self._scan.look()
+        return view
+
+    async def _try_claim(self, view: QueueView) -> float | None:
+        """Claims the next task; else the seconds after which to look again."""
+        now = self._now()
+        pause = read_pause(self._project)
+        if pause is not None and pause.by != "worker":
+            return self._scan_s()
+        task = next_ready(view.tasks.values(), self._is_success)
+        if task is None:
+            return self._scan_s()
+        if pause is not None and pause.kind not in MENDABLE and pause.until is not None:
+            wait = pause.until - now
+            if wait > timedelta(0):
+                return wait.total_seconds()
+        try:
+            able = await asyncio.to_thread(ready, self._project, self._env)
+            over = await asyncio.to_thread(over_budget, self._spending, task, able.config, now)
+            if over is not None:
+                raise NotReady("daily_budget", over[0], until=over[1])
+        except NotReady as error:
+            await asyncio.to_thread(
+                pauses.pause_for, self._project, error.kind, str(error), error.until, now
+            )
+            self._wakeups.wake()
+            return self._scan_s()
+        if pause is not None and pause.kind in MENDABLE:
+            await asyncio.to_thread(pauses.resume, self._project, "builder", now, "mended")
+        if not self._lock.still_there():
+            return 0.0
+        await asyncio.to_thread(claim, self._project, task.id, self._env, str(uuid.uuid4()), now)
+        self._wakeups.wake()
+        return None
+
+    def _is_success(self, task_id: str) -> bool:
+        try:
+            return locate(self._project, task_id, self._now()).state == "success"
+        except LoopError:
+            return False
+
+    async def _go_on(self, task_id: str, wakeup: Wakeup) -> None:
+        """Takes a task in running/ one step further."""
+        now = self._now()
+        found, task = await asyncio.to_thread(examine, self._project, task_id, now)
+        if task is None:
+            name = self._project.task_file(self._project.running, task_id).name
+            reason = "the record of a run that can't be read"
+            await asyncio.to_thread(set_aside_running, self._project, name, reason)
+            return
+        self._running = task
+        match found:
+            case Found.LAUNCH:
+                await self._launch(task)
+            case Found.WAIT:
+                await self._wait(task, wakeup)
+            case Found.CLEAR:
+                await asyncio.to_thread(queue.clear_run, self._project, task_id)
+            case _:
+                await self._finish(task)
+
+    async def _launch(self, task: Task) -> None:
+        reason = cancel_reason(self._project, task.id)
+        if reason is not None:
+            await asyncio.to_thread(void, self._project, task, reason)
+            return
+        able = await asyncio.to_thread(self._ready)
+        prepared = await asyncio.to_thread(prepare, self._project, task, able, self._env)
+        code = await spawn(self._project, prepared)
+        if code:
+            await self._not_launched(task, code)
+
+    async def _not_launched(self, task: Task, code: int) -> None:
+        """The launcher gave no run: tries again a few times, then says so in a result."""
+        run_uuid = task.runs[-1].uuid
+        self._refused[run_uuid] = self._refused.get(run_uuid, 0) + 1
+        if self._refused[run_uuid] < _MAX_REFUSALS:
+            await asyncio.sleep(_TRY_S)
+            return
+        error = f"the launcher ended with {code}; .ai/logs has its .err file"
+        await asyncio.to_thread(void, self._project, task, None, error)
+
+    def _ready(self) -> Ready:
+        able = ready(self._project, self._env)
+        if self._options.model and not able.config.builder.model:
+            builder = msgspec.structs.replace(able.config.builder, model=self._options.model)
+            config = msgspec.structs.replace(able.config, builder=builder)
+            return Ready(config, able.claude, able.settings)
+        return able
+
+    async def _wait(self, task: Task, wakeup: Wakeup) -> None:
+        """Waits for the end of a run; a cancel that its shim was not told of is passed on."""
+        over = asyncio.ensure_future(until_unlocked(self._project.log(task.id)))
+        try:
+            while not over.done():
+                if cancel_reason(self._project, task.id) is not None:
+                    wake_shim(self._project, task)
+                woken = asyncio.ensure_future(wakeup.wait(self._scan_s()))
+                await asyncio.wait({over, woken}, return_when=asyncio.FIRST_COMPLETED)
+                woken.cancel()
+        finally:
+            over.cancel()
+
+    async def _finish(self, task: Task) -> None:
+        """Ends a run; not interrupted half-way by the end of the service."""
+        step = asyncio.to_thread(finish, self._project, task, self._config(), self._now())
+        finished = await asyncio.shield(asyncio.ensure_future(step))
+        self._running = None
+        self._wakeups.wake()
+        await self._after(finished)
+
+    async def _after(self, finished: Finished) -> None:
+        if finished.result is None:
+            return
+        self._settled += 1
+        pause = read_pause(self._project)
+        if pause is not None and pause.by == "worker" and pause.kind not in MENDABLE:
+            reason = "a run went through"
+            await asyncio.to_thread(pauses.resume, self._project, "builder", self._now(), reason)
+        if self._options.cooldown_s and not self._enough():
+            await asyncio.sleep(self._options.cooldown_s)
+
+    def _enough(self) -> bool:
+        most = self._options.max_tasks
+        return most is not None and self._settled >= most
+
+    def _config(self) -> Config:
+        try:
+            return load_config(self._project)
+        except NotReady:
+            return Config()
+
+    def _scan_s(self) -> float:
+        return self._config().scan_seconds

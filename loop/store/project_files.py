@@ -1,0 +1,83 @@
+"""Reading the small files of a project: settings, pause, owner."""
+
+from __future__ import annotations
+
+import os
+import socket
+from datetime import datetime
+from typing import Literal
+
+import msgspec
+from msgspec import Struct
+
+from loop.core.config import Config, decode_config
+from loop.errors import BadInput, NotReady
+from loop.store.files import read
+from loop.store.locks import is_locked
+from loop.store.paths import Project
+
+
+def load_config(project: Project) -> Config:
+    """The project's settings; defaults when there is no file.
+
+    Raises:
+        NotReady: the file is wrong; the message names the key.
+    """
+    try:
+        data = read(project.config)
+        return Config() if data is None else decode_config(data)
+    except BadInput as error:
+        raise NotReady("config", f".ai/config.json: {error}") from None
+    except OSError as error:
+        raise NotReady("config", f".ai/config.json can't be read: {error.strerror}") from None
+
+
+class Pause(Struct, kw_only=True, omit_defaults=True):
+    """Why no task is claimed."""
+
+    by: Literal["architect", "user", "worker"]
+    reason: str
+    since: datetime
+    #: when the worker tries again; None waits for a person, or for what is missing
+    until: datetime | None = None
+    #: `person`, or the kind of limit or missing part
+    kind: str = "person"
+    #: how often the worker has tried and met the same again
+    tries: int = 0
+
+
+def read_pause(project: Project) -> Pause | None:
+    """The pause in force; None when the queue is not paused. A damaged file is a pause."""
+    data = read(project.paused)
+    if data is None:
+        return None
+    try:
+        return msgspec.json.decode(data.removeprefix(b"\xef\xbb\xbf"), type=Pause)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        since = datetime.fromtimestamp(project.paused.stat().st_mtime).astimezone()
+        return Pause(by="user", reason="paused.json is there but can't be read", since=since)
+
+
+class Owner(Struct, kw_only=True):
+    """The process that has runs executed for a project; for people to read."""
+
+    pid: int
+    host: str
+    since: datetime
+    #: what it is: `serve` or `work`
+    driver: str = "serve"
+
+
+def this_process(driver: str, now: datetime) -> Owner:
+    """This process as an owner."""
+    return Owner(pid=os.getpid(), host=socket.gethostname(), since=now, driver=driver)
+
+
+def read_owner(project: Project) -> Owner | None:
+    """Who holds the worker's lock; None when nobody does."""
+    if not is_locked(project.worker_lock):
+        return None
+    try:
+        return msgspec.json.decode(read(project.worker_lock) or b"", type=Owner)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return Owner(pid=0, host="", since=datetime.fromtimestamp(0).astimezone())

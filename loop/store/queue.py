@@ -1,0 +1,246 @@
+"""Every transition of a task, on disk: read under the lock, decide, put, append, remove.
+
+What a transition means stands in core/transition.py; this file says which files it touches. All
+take the state lock themselves and re-read under it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from loop.core import transition as rules
+from loop.core.event import Actor, Event
+from loop.core.result import Result, result_dict, with_task
+from loop.core.task import Run, Task, TaskFields, task_dict, task_from
+from loop.errors import BadInput, LoopError, NotFound, WrongState
+from loop.store.ids import next_id
+from loop.store.journal import Transition, transition
+from loop.store.paths import Project
+from loop.store.project_files import Pause
+from loop.store.scan import Located, locate
+from loop.store.submissions import (
+    digest,
+    forget,
+    remember,
+    remember_content,
+    sent_alike,
+    sent_under_key,
+)
+
+#: Small files of a run, in the order in which they go with it.
+RUN_FILES = ("prompt", "launch", "exit", "guard", "cancel")
+
+
+@dataclass(frozen=True, slots=True)
+class Submitted:
+    """What became of a submission; `note` is None when a new task was queued."""
+
+    task: Task
+    note: str | None = None
+
+
+def submit(project: Project, fields: dict[str, Any], actor: Actor, now: datetime) -> Submitted:
+    """Queues a task, durably, unless the same was sent before.
+
+    Raises:
+        BadInput: a field is wrong, or the key was used for something else.
+    """
+    draft = task_from({**fields, "author": actor}, "1", now)
+    with transition(project) as t:
+        known = _known(project, draft, now)
+        if known is not None:
+            return known
+        task = msgspec.structs.replace(draft, id=next_id(project))
+        t.put(project.task_file(project.queue, task.id), task_dict(task))
+        t.append(rules.submit(task, actor, now))
+        remember(t, task)
+    return Submitted(task)
+
+
+def _known(project: Project, draft: Task, now: datetime) -> Submitted | None:
+    if draft.key is not None and (sent := sent_under_key(project, draft.key)):
+        task_id, content = sent
+        elder = _if_there(project, task_id, now)
+        if elder is None:
+            return None
+        if content != digest(draft):
+            raise BadInput("key", f"{draft.key!r} was used for task {task_id}; take another key")
+        return Submitted(elder.task, "this key was sent before")
+    alike = sent_alike(project, draft)
+    if alike is None or draft.key is not None:
+        return None
+    located = _if_there(project, alike, now)
+    if located is None or located.state not in ("queued", "running"):
+        return None
+    return Submitted(located.task, f"the same task is {located.state} already")
+
+
+def _if_there(project: Project, task_id: str, now: datetime) -> Located | None:
+    """The task of a note in state/; None when its file is gone or the note is damaged."""
+    try:
+        return locate(project, task_id, now)
+    except LoopError:
+        return None
+
+
+def edit(project: Project, task_id: str, changes: TaskFields, actor: Actor, now: datetime) -> Task:
+    """Changes fields of a queued task.
+
+    Raises:
+        NotFound: no such task.
+        WrongState: it is not queued.
+        BadInput: a field is wrong.
+    """
+    with transition(project) as t:
+        located = locate(project, task_id, now)
+        rules.require("edit", located.task.id, located.state)
+        changed, event = rules.edit(located.task, changes, actor, now)
+        if digest(changed) != digest(located.task):
+            forget(t, located.task)
+            remember_content(t, changed)
+        t.put(project.task_file(project.queue, changed.id), task_dict(changed))
+        t.append(event)
+    return changed
+
+
+def claim(project: Project, task_id: str, run: Run, now: datetime) -> Task | None:
+    """Takes a queued task for a run, whose record is written with it; None when it is gone."""
+    with transition(project) as t:
+        try:
+            located = locate(project, task_id, now)
+        except NotFound:
+            return None
+        if located.state != "queued" or located.task.run != run.number:
+            return None
+        task, event = rules.claim(located.task, run, now)
+        t.put(project.task_file(project.running, task.id), task_dict(task))
+        t.append(event)
+        t.remove(project.task_file(project.queue, task.id))
+    return task
+
+
+def update_running(project: Project, task: Task) -> None:
+    """Writes more into the record of the run that goes on; no transition."""
+    with transition(project) as t:
+        t.put(project.task_file(project.running, task.id), task_dict(task))
+
+
+def give_back(
+    project: Project,
+    task: Task,
+    event: Event,
+    *,
+    retry: bool,
+    note: str | None,
+    pause: Pause | None = None,
+) -> None:
+    """Puts a running task back into the queue, for another attempt or (with `pause`) the same."""
+    with transition(project) as t:
+        if pause is not None:
+            t.put(project.paused, msgspec.to_builtins(pause))
+        again = rules.give_back(task, retry=retry, note=note)
+        t.put(project.task_file(project.queue, task.id), task_dict(again))
+        t.append(event)
+        _remove_run(t, task.id)
+
+
+def settle(project: Project, task: Task, result: Result, now: datetime) -> Result:
+    """Writes the result of a task whose last attempt has ended."""
+    result = with_task(result, task)
+    with transition(project) as t:
+        t.put(project.task_file(project.completed, task.id), result_dict(result))
+        t.append(rules.completed(task, result, now))
+        forget(t, task)
+        _remove_run(t, task.id)
+    return result
+
+
+def clear_run(project: Project, task_id: str) -> None:
+    """Removes what is left in running/ of a task that is settled or queued again."""
+    with transition(project) as t:
+        _remove_run(t, task_id)
+
+
+def _remove_run(t: Transition, task_id: str) -> None:
+    t.remove(*run_files(t.project, task_id), t.project.task_file(t.project.running, task_id))
+
+
+def run_files(project: Project, task_id: str) -> list[Path]:
+    """The small files of a task's run."""
+    return [project.run_file(task_id, suffix) for suffix in RUN_FILES]
+
+
+def cancel_queued(project: Project, task_id: str, actor: Actor, now: datetime) -> Located:
+    """Cancels a queued task; any other comes back as it is."""
+    with transition(project) as t:
+        located = locate(project, task_id, now)
+        if located.state != "queued":
+            return located
+        result, event = rules.cancel(located.task, actor, now)
+        t.put(project.task_file(project.completed, located.task.id), result_dict(result))
+        t.append(event)
+        forget(t, located.task)
+        t.remove(project.task_file(project.queue, located.task.id))
+    return Located(result.status, located.task, result)
+
+
+def request_cancel(project: Project, task: Task, reason: str, event: Event | None) -> bool:
+    """Asks the run of a task to end; False when that was asked before or it has ended.
+
+    `reason` is `cancelled` or `interrupted`; `event` is None when it is nobody's decision.
+    """
+    path = project.run_file(task.id, "cancel")
+    with transition(project) as t:
+        if path.exists() or not project.task_file(project.running, task.id).exists():
+            return False
+        t.put(path, {"reason": reason})
+        if event is not None:
+            t.append(event)
+    return True
+
+
+def requeue(
+    project: Project,
+    task_id: str,
+    changes: TaskFields,
+    guidance: str | None,
+    actor: Actor,
+    now: datetime,
+    *,
+    fresh: bool = False,
+    from_user: bool = False,
+    max_requeues: int,
+) -> Task:
+    """Lets a settled task run again under its id.
+
+    Raises:
+        NotFound: no such task.
+        WrongState: it is not settled, or the Architect has requeued it too often in a row.
+    """
+    with transition(project) as t:
+        located = locate(project, task_id, now)
+        rules.require("requeue", located.task.id, located.state)
+        if not from_user and located.task.requeues >= max_requeues:
+            raise WrongState(
+                f"task {located.task.id} was requeued {located.task.requeues} times without the "
+                "person; call escalate_to_user, and requeue with from_user: true on their word"
+            )
+        task, event = rules.requeue(
+            located.task, changes, guidance, actor, now, fresh=fresh, from_user=from_user
+        )
+        t.put(project.task_file(project.queue, task.id), task_dict(task))
+        remember_content(t, task)
+        t.append(event)
+        t.remove(project.task_file(project.completed, task.id))
+    return task
+
+
+def note_event(project: Project, event: Event) -> None:
+    """Appends an event that goes with no change of a file."""
+    with transition(project) as t:
+        t.append(event)
