@@ -6,6 +6,7 @@ snapshot, checkpoint, then ONE transition (result, timeline, removal; or back to
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -53,8 +54,17 @@ class _Work:
         return self.checkpoint.commit or (self.commits[-1] if self.commits else None)
 
 
-def finish(project: Project, task: Task, config: Config, now: datetime) -> Finished:
-    """Ends the run of a running task whose processes are gone."""
+def finish(
+    project: Project,
+    task: Task,
+    config: Config,
+    now: datetime,
+    told: Callable[[], None] | None = None,
+) -> Finished:
+    """Ends the run of a running task whose processes are gone.
+
+    `told` is called once a result can be read, before what is left of the run is removed.
+    """
     run = task.runs[-1]
     repository = repository_of(project.root) if run.before else None
     taken, lines = _what_changed(project, repository, task, config)
@@ -72,7 +82,8 @@ def finish(project: Project, task: Task, config: Config, now: datetime) -> Finis
         event = rules.retried(task, outcome.reason, work.commit, now)
         queue.give_back(project, task, event, retry=True, note=note)
         return Finished(task.id, outcome, None)
-    result = queue.settle(project, task, _result(project, task, outcome, work, now), now)
+    result = _result(project, task, outcome, work, now)
+    result = queue.settle(project, task, result, now, told)
     cap_log(project.log(task.id))
     return Finished(task.id, outcome, result)
 

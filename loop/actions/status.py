@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -25,7 +25,7 @@ from loop.store.scan import Located, QueueView, count_files, ids_in, locate, rea
 _BRIEF_CHARACTERS = 2000
 #: How many rows of each kind the overview holds: a long queue must not hide what has ended.
 _MOST = {"running": 10, "queued": 20, "settled": 10}
-CALL_AGAIN = "call check_builder_status again"
+CALL_AGAIN = "call again"
 END_TURN = "end your turn; nothing will change by waiting"
 
 
@@ -95,7 +95,7 @@ class ProgressReader:
         self._follow: _Follow | None = None
 
     def progress(self, task: Task, now: datetime) -> dict[str, Any]:
-        """How far the run of a running task is. Seconds; `cost_usd` is None until it is known."""
+        """How far the run of a running task is. Seconds; what is not known yet is left out."""
         run = task.runs[-1]
         log = self._project.log(task.id)
         if self._follow is None or self._follow.run_uuid != run.uuid:
@@ -103,13 +103,14 @@ class ProgressReader:
         self._follow.reader.catch_up()
         transcript = self._follow.reader.transcript
         ended = transcript.ended
-        return {
+        known = {
             "turns": transcript.replies,
             "last_action": transcript.last_action,
             "elapsed_s": _seconds(now, run.started),
             "silent_s": _silent_s(log, now),
             "cost_usd": ended.session_cost_usd if ended else None,
         }
+        return {k: v for k, v in known.items() if v is not None}
 
 
 def _seconds(now: datetime, since: datetime) -> int:
@@ -134,9 +135,16 @@ class Answer:
 class Observer:
     """Answers how it goes, again and again; knows what it has told already."""
 
-    def __init__(self, project: Project, env: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        project: Project,
+        env: Mapping[str, str],
+        trouble: Callable[[], str | None] = lambda: None,
+    ) -> None:
+        """`trouble` says what keeps the worker of this process from working, if anything does."""
         self._project = project
         self._env = env
+        self._trouble = trouble
         self._reader = ProgressReader(project)
         self._read = timeline.size_of(project.timeline)
         #: ended tasks that were told of by their id, with the run
@@ -219,7 +227,7 @@ class Observer:
     def _held(self) -> dict[str, Any] | None:
         """Why nothing is claimed; None when a worker claims what waits."""
         pause = read_pause(self._project)
-        problem = missing(self._project, self._env)
+        problem = missing(self._project, self._env) or self._trouble()
         if problem is not None:
             return {"state": "paused", "reason": str(problem), "next": END_TURN}
         if pause is not None:

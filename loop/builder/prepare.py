@@ -40,8 +40,9 @@ def write_run_files(
             "grace_s": limits.grace_s,
         },
     }
-    replace(prompt_file, prompt.encode())
-    replace(launch_file, encode(launch))
+    # Not synced: a run that a power cut kept from its launch is prepared anew.
+    replace(prompt_file, prompt.encode(), durable=False)
+    replace(launch_file, encode(launch), durable=False)
     return launch_file
 
 

@@ -132,6 +132,8 @@ def repository_of(root: Path, *, timeout_s: float = TIMEOUT_S) -> Repository | N
         NotReady: there is no git.
     """
     git = Git(root, find_git(), timeout_s)
+    if not any((folder / ".git").exists() for folder in (root, *root.parents)):
+        return None  # what git would say, without a process
     answer = git.maybe("rev-parse", "--show-toplevel", "--absolute-git-dir", "--show-prefix")
     if answer is None:
         return None

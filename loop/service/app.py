@@ -7,6 +7,7 @@ under its shim. So the process leaves within a bound whatever its threads are do
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import signal
 import sys
@@ -74,12 +75,15 @@ def serve(project: Project, name: str) -> int:
 
 
 async def _serve(project: Project, name: str) -> None:
+    gc.disable()  # thousands of classes of the protocol's library come now, and none is garbage
     from loop.service.server import build, serve_stdio
     from loop.service.tools import Toolbox
 
+    gc.freeze()
+    gc.enable()
     inside_run = "LOOP_RUN" in os.environ
     parts = _parts(project, WorkerOptions(driver="serve"))
-    toolbox = Toolbox(project, parts.wakeups, os.environ)
+    toolbox = Toolbox(project, parts.wakeups, os.environ, lambda: parts.worker.trouble)
     server = build(project, toolbox, name, read_only=inside_run)
     side = [] if inside_run else [parts.watcher.run(), parts.run_worker()]
     await _until_over(parts, serve_stdio(server), side)

@@ -41,8 +41,10 @@ def build(project: Project, toolbox: Toolbox, name: str, *, read_only: bool) -> 
             return _error(f"{error} [{project.name}, {project.root}]")
         except Exception as error:
             return _error(f"unexpected {type(error).__name__}; details in {write_crash(error)}")
-        data |= {"project": project.name, "root": str(project.root)}
-        content: list[types.ContentBlock] = [types.TextContent(type="text", text=as_text(data))]
+        root = {"root": str(project.root)}  # its last part is the project's name
+        text = as_text(data | root)
+        data |= {"project": project.name} | root
+        content: list[types.ContentBlock] = [types.TextContent(type="text", text=text)]
         return types.CallToolResult(content=content, structured_content=data)
 
     return Server(

@@ -125,10 +125,17 @@ class Tool:
 class Toolbox:
     """All tools of one project."""
 
-    def __init__(self, project: Project, wakeups: Wakeups, env: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        project: Project,
+        wakeups: Wakeups,
+        env: Mapping[str, str],
+        trouble: Callable[[], str | None] = lambda: None,
+    ) -> None:
+        """`trouble` says what keeps the worker of this process from working, if anything does."""
         self._project = project
         self._wakeups = wakeups
-        self._observer = status.Observer(project, env)
+        self._observer = status.Observer(project, env, trouble)
         self._scan = QueueScan(project, utc_now)
 
     def tools(self, *, read_only: bool) -> list[Tool]:

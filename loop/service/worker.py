@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -31,7 +32,7 @@ from loop.service.wakeups import Wakeup, Wakeups
 from loop.service.watcher import Watcher
 from loop.store import pauses, queue
 from loop.store.files import sweep_temporary
-from loop.store.intake import set_aside_running, take_in, waiting_misfit
+from loop.store.intake import clear_leftover, set_aside_running, take_in, waiting_misfit
 from loop.store.locks import FileLock
 from loop.store.paths import Project
 from loop.store.project_files import load_config, read_pause, this_process
@@ -195,7 +196,10 @@ class Worker:
             await asyncio.to_thread(pauses.resume, self._project, "builder", now, "mended")
         if not self._lock.still_there():
             return 0.0
-        await asyncio.to_thread(claim, self._project, task.id, self._env, str(uuid.uuid4()), now)
+        run_uuid = str(uuid.uuid4())
+        claimed = await asyncio.to_thread(claim, self._project, task.id, self._env, run_uuid, now)
+        if claimed is None:
+            await asyncio.to_thread(clear_leftover, self._project, task.id, now)
         self._wakeups.wake()
         return None
 
@@ -269,7 +273,13 @@ class Worker:
 
     async def _finish(self, task: Task) -> None:
         """Ends a run; not interrupted half-way by the end of the service."""
-        step = asyncio.to_thread(finish, self._project, task, self._config(), self._now())
+        loop = asyncio.get_running_loop()
+
+        def told() -> None:
+            with suppress(RuntimeError):  # the event loop has been closed meanwhile
+                loop.call_soon_threadsafe(self._wakeups.wake)
+
+        step = asyncio.to_thread(finish, self._project, task, self._config(), self._now(), told)
         finished = await asyncio.shield(asyncio.ensure_future(step))
         self._running = None
         self._wakeups.wake()

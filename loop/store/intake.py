@@ -10,7 +10,7 @@ from loop.core.task import task_dict
 from loop.store.files import move_if_absent, read, replace
 from loop.store.journal import transition
 from loop.store.paths import Project
-from loop.store.scan import Misfit, QueueView, read_result, read_task
+from loop.store.scan import Misfit, QueueView, locate, read_result, read_task
 
 #: Bytes of a name that leave room for what is added to it in invalid/.
 _LONGEST_NAME = 200
@@ -39,6 +39,25 @@ def _take_in_task(project: Project, task_id: str, now: datetime) -> bool:
             t.append(rules.submit(task, "user", now))
             return True
     reason = f"the id {task_id} exists already ({elder}); drop it under a number that is free"
+    return set_aside(project, Misfit(path.name, reason, settled=True))
+
+
+def clear_leftover(project: Project, task_id: str, now: datetime) -> bool:
+    """Takes a copy out of queue/ that an equal or later run beside it has overtaken.
+
+    A power cut can leave one; another task under a number that is taken looks the same. The
+    former is removed, the latter goes to invalid/.
+    """
+    path = project.task_file(project.queue, task_id)
+    with transition(project) as t:
+        copy = read_task(path, task_id, now)
+        newest = locate(project, task_id, now) if copy is not None else None
+        if copy is None or newest is None or newest.state == "queued":
+            return False
+        if copy.created_at == newest.task.created_at:
+            t.remove(path)
+            return True
+    reason = f"the id {task_id} exists already ({newest.state}); take a number that is free"
     return set_aside(project, Misfit(path.name, reason, settled=True))
 
 

@@ -18,7 +18,7 @@ wins.
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -51,6 +51,7 @@ class Transition:
         self.project = project
         self._intent = _Intent()
         self._lines = b""
+        self._told: Callable[[], None] | None = None
 
     def put(self, path: Path, data: bytes | dict[str, Any], *, durable: bool = True) -> None:
         """Puts a file, in the place of what is there; `durable` as in store/files.py."""
@@ -65,6 +66,10 @@ class Transition:
         """Removes files, after all else; those that are not there are no error."""
         self._intent.removes.extend(self._name(path) for path in paths)
 
+    def on_told(self, call: Callable[[], None]) -> None:
+        """Has `call` made once the files are put and the events appended, before the removals."""
+        self._told = call
+
     def _name(self, path: Path) -> str:
         return path.relative_to(self.project.ai).as_posix()
 
@@ -76,7 +81,7 @@ class Transition:
         intent.timeline_size = timeline.size_of(self.project.timeline)
         journal = _journal(self.project)
         replace(journal, msgspec.json.encode(intent), durable=False)
-        _carry_out(self.project, intent)
+        _carry_out(self.project, intent, self._told)
         journal.unlink(missing_ok=True)
 
 
@@ -114,12 +119,14 @@ def _finish_interrupted(project: Project) -> None:
     journal.unlink(missing_ok=True)
 
 
-def _carry_out(project: Project, intent: _Intent) -> None:
+def _carry_out(project: Project, intent: _Intent, told: Callable[[], None] | None = None) -> None:
     for name, content, durable in intent.puts:
         replace(project.ai / name, base64.b64decode(content), durable=durable)
     lines = intent.lines.encode()
     if lines:
         _append_once(project.timeline, lines, intent.timeline_size)
+    if told is not None:
+        told()
     folders = set()
     for name in intent.removes:
         path = project.ai / name

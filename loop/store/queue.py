@@ -6,6 +6,7 @@ take the state lock themselves and re-read under it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -149,12 +150,20 @@ def give_back(
         _remove_run(t, task.id)
 
 
-def settle(project: Project, task: Task, result: Result, now: datetime) -> Result:
-    """Writes the result of a task whose last attempt has ended."""
+def settle(
+    project: Project,
+    task: Task,
+    result: Result,
+    now: datetime,
+    told: Callable[[], None] | None = None,
+) -> Result:
+    """Writes the result of a task whose last attempt has ended; `told` once it can be read."""
     result = with_task(result, task)
     with transition(project) as t:
         t.put(project.task_file(project.completed, task.id), result_dict(result))
         t.append(rules.completed(task, result, now))
+        if told is not None:
+            t.on_told(told)
         forget(t, task)
         _remove_run(t, task.id)
     return result
