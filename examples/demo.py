@@ -197,8 +197,9 @@ def loop_command(*arguments: str, env: dict[str, str], cwd: Path) -> str:
 
 def git(root: Path, *arguments: str) -> str:
     """The output of a git command in the copy."""
-    line = ["git", "-c", "user.name=You", "-c", "user.email=you@example.com", *arguments]
-    return subprocess.run(line, cwd=root, check=True, capture_output=True, text=True).stdout
+    return subprocess.run(
+        ["git", *arguments], cwd=root, check=True, capture_output=True, text=True
+    ).stdout
 
 
 def copy_example(folder: Path) -> Path:
@@ -206,6 +207,8 @@ def copy_example(folder: Path) -> Path:
     root = folder / "profile-completion"
     shutil.copytree(_EXAMPLE, root)
     git(root, "init", "--quiet", "--initial-branch=main")
+    git(root, "config", "user.name", "You")
+    git(root, "config", "user.email", "you@example.com")
     git(root, "add", "--all")
     git(root, "commit", "--quiet", "--message", "The example project")
     return root

@@ -6,20 +6,25 @@ snapshot, checkpoint, then ONE transition (result, timeline, removal; or back to
 
 from __future__ import annotations
 
+import dataclasses
+import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from loop.actions.recover import cancel_reason
+from loop.actions.verification import Verdict, commands_of, verify
+from loop.builder.command import verification_environment
 from loop.builder.judge import ending_of, exit_time
 from loop.builder.sessions import cost_before
+from loop.builder.verify import end_bearers
 from loop.core import transition as rules
 from loop.core.config import Config
 from loop.core.outcome import Ending, Outcome, classify, retry_follows
 from loop.core.result import FileChange, Result, Snapshot
 from loop.core.task import Run, Task, title_of
 from loop.errors import LoopError
-from loop.git.checkpoint import Checkpoint, checkpoint
+from loop.git.checkpoint import Checkpoint, checkpoint, swept_up
 from loop.git.command import Repository, repository_of
 from loop.git.diff import Lines, commits_between, line_counts
 from loop.git.snapshot import Taken, ref_of, take
@@ -48,6 +53,8 @@ class _Work:
     taken: Taken | None
     checkpoint: Checkpoint
     commits: list[str]
+    #: unfinished work of the person that the Builder's own commits took along
+    swept_up: list[str] = field(default_factory=list)
 
     @property
     def commit(self) -> str | None:
@@ -66,11 +73,19 @@ def finish(
     `told` is called once a result can be read, before what is left of the run is removed.
     """
     run = task.runs[-1]
+    if task.acceptance or commands_of(config):
+        end_bearers(run.uuid)  # what a worker that died in the middle of this had started
     repository = repository_of(project.root) if run.before else None
     taken, lines = _what_changed(project, repository, task, config)
+    task = rules.end_run(task, after=taken.commit if taken else None)
     changed = None if taken is None else tuple(line.path for line in lines)
     ending = ending_of(project, task, run, config, changed)
     outcome = classify(ending)
+    verdict = None
+    if outcome.status == "success":
+        verdict = _verified(project, repository, task, config)
+        if verdict is not None and verdict.failed:
+            outcome = classify(dataclasses.replace(ending, red_after_green=verdict.words))
     named = tuple(outcome.report.files_changed) if outcome.report else ()
     work = _keep(project, repository, task, config, taken, lines, named, now)
     task = _recorded(project, task, outcome, ending, now)
@@ -82,10 +97,17 @@ def finish(
         event = rules.retried(task, outcome.reason, work.commit, now)
         queue.give_back(project, task, event, retry=True, note=note)
         return Finished(task.id, outcome, None)
-    result = _result(project, task, outcome, work, now)
+    result = _result(project, task, outcome, work, verdict, now)
     result = queue.settle(project, task, result, now, told)
     cap_log(project.log(task.id))
     return Finished(task.id, outcome, result)
+
+
+def _verified(
+    project: Project, repository: Repository | None, task: Task, config: Config
+) -> Verdict | None:
+    env = verification_environment(os.environ, project, task)
+    return verify(project, repository, task, task.runs[-1].after, config, env)
 
 
 def _what_changed(
@@ -97,7 +119,7 @@ def _what_changed(
     try:
         ref = ref_of(project.root, task.id, run.number, "after")
         taken = take(repository, ref, max_file_mb=config.checkpoint.max_file_mb)
-        return taken, line_counts(repository, run.before, taken.commit)
+        return taken, line_counts(repository, run.before, taken.commit, taken.left_out)
     except LoopError:
         return None, []
 
@@ -121,13 +143,19 @@ def _keep(
         before=run.before,
         head_before=run.head,
         after=taken.commit,
+        left_out=taken.left_out,
         mode=config.checkpoint.mode,
         ref=ref_of(project.root, task.id, run.number, "checkpoint"),
         named=named,
         title=f"Task {task.id}: {title_of(task)}",
         now=now,
     )
-    return _Work(lines, taken, made, commits)
+    swept = (
+        swept_up(repository, before=run.before, head_before=run.head, head=taken.head)
+        if commits
+        else []
+    )
+    return _Work(lines, taken, made, commits, swept)
 
 
 def _recorded(
@@ -173,7 +201,14 @@ def _pause(project: Project, task: Task, outcome: Outcome, now: datetime) -> Non
     )
 
 
-def _result(project: Project, task: Task, outcome: Outcome, work: _Work, now: datetime) -> Result:
+def _result(
+    project: Project,
+    task: Task,
+    outcome: Outcome,
+    work: _Work,
+    verdict: Verdict | None,
+    now: datetime,
+) -> Result:
     run = task.runs[-1]
     costs = [r.cost for r in task.runs]
     report = outcome.report
@@ -198,6 +233,7 @@ def _result(project: Project, task: Task, outcome: Outcome, work: _Work, now: da
         snapshot=Snapshot(run.before, work.taken.commit if work.taken else None),
         permission_denials=list(outcome.denials),
         notes=report.notes if report else None,
+        verification=verdict.data() if verdict else None,
         task={},
     )
 
@@ -216,6 +252,9 @@ def _work_warnings(run: Run, work: _Work) -> list[str]:
     if work.checkpoint.kept_out:
         paths = ", ".join(work.checkpoint.kept_out[:10])
         found.append(f"not committed, since they had changes before the run: {paths}")
+    if work.swept_up:
+        paths = ", ".join(work.swept_up[:10])
+        found.append(f"the Builder's own commits hold your unfinished work on: {paths}")
     left_out = work.taken.left_out if work.taken else ()
     if left_out:
         named = ", ".join(f"{entry.path} ({entry.why})" for entry in left_out[:10])

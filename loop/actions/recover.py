@@ -26,7 +26,8 @@ def examine(project: Project, task_id: str, now: datetime) -> tuple[Found, Task 
     """What to do with a running file; the task is None when the file can't be read."""
     task = read_task(project.task_file(project.running, task_id), task_id, now)
     if task is None or not task.runs:
-        return Found.SET_ASIDE, None
+        locked = is_locked(project.log(task_id))
+        return (Found.WAIT if locked else Found.SET_ASIDE), None
     run = task.runs[-1]
     result = read_result(project, task_id)
     queued = read_task(project.task_file(project.queue, task_id), task_id, now)

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from loop.actions.ready import Ready
-from loop.builder.command import arguments, environment
+from loop.actions.verification import commands_of, make_baseline
+from loop.builder.command import arguments, environment, verification_environment
 from loop.builder.prepare import launcher_command, write_run_files
 from loop.builder.sessions import session_to_resume
 from loop.core.prompt import compose
@@ -47,6 +48,7 @@ def prepare(project: Project, task: Task, ready: Ready, env: Mapping[str, str]) 
     """Takes the snapshot before the run and writes its files; bears repetition."""
     task = _with_snapshot(project, task, ready.config.checkpoint.max_file_mb)
     run = task.runs[-1]
+    _baseline(project, task, ready, env)
     resume = run.session is not None and run.session != run.uuid
     argv = arguments(
         ready.claude,
@@ -61,6 +63,15 @@ def prepare(project: Project, task: Task, ready: Ready, env: Mapping[str, str]) 
     launch = write_run_files(project, task, run, ready.config, argv=argv, prompt=prompt)
     builder_env = environment(env, project, task, run, ready.config, ready.claude)
     return Prepared(task, launcher_command(launch), builder_env)
+
+
+def _baseline(project: Project, task: Task, ready: Ready, env: Mapping[str, str]) -> None:
+    if not commands_of(ready.config) or task.runs[-1].before is None:
+        return
+    repository = repository_of(project.root)
+    if repository is not None:
+        checks = verification_environment(env, project, task)
+        make_baseline(project, repository, task, ready.config, checks)
 
 
 def _with_snapshot(project: Project, task: Task, max_file_mb: float) -> Task:

@@ -67,6 +67,14 @@ def environment(
     }
 
 
+def verification_environment(
+    base: Mapping[str, str], project: Project, task: Task
+) -> dict[str, str]:
+    """The environment of the project's own checks, from that of this process."""
+    env = {k: v for k, v in base.items() if k not in {*SESSION_MARKERS, *API_KEYS}}
+    return env | {"LOOP_TASK_ID": task.id, "LOOP_PROJECT": os.fspath(project.root)}
+
+
 def stripped_keys(base: Mapping[str, str], config: Config) -> list[str]:
     """Names of API keys in the environment that a Builder will not get."""
     return [] if config.builder.inherit_api_key else [key for key in API_KEYS if base.get(key)]

@@ -64,7 +64,8 @@ def usual_places(env: Mapping[str, str]) -> Iterator[Path]:
         yield Path("/opt/homebrew/bin/claude")
         for folder in (".npm-global/bin", ".volta/bin", ".bun/bin", ".local/share/pnpm"):
             yield home / folder / "claude"
-        yield from sorted(home.glob(".nvm/versions/node/*/bin/claude"), reverse=True)
+        by_nvm = home.glob(".nvm/versions/node/*/bin/claude")
+        yield from sorted(by_nvm, key=lambda p: _numbers(p.parts[-3].lstrip("v")), reverse=True)
     bundled = _bundled()
     if bundled:
         yield bundled

@@ -8,6 +8,7 @@ import sys
 
 from loop.cli.view import View, plain
 from loop.cli.wording import for_person
+from loop.core.mask import masked_data
 from loop.errors import LoopError
 
 
@@ -59,8 +60,8 @@ def drop_output() -> None:
 
 
 def write_json(data: object, *, indent: int | None = 2) -> None:
-    """Writes one JSON document and a newline. ASCII only, so no terminal can be steered by it."""
-    write(f"{json.dumps(data, indent=indent)}\n")
+    """Writes one JSON document and a newline, secrets hidden, in ASCII that steers no terminal."""
+    write(f"{json.dumps(masked_data(data), indent=indent)}\n")
 
 
 def complain(message: str) -> None:

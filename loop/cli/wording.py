@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from datetime import datetime
 
+from loop.core.mask import masked
+
 _STEERING = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 )
@@ -20,12 +22,14 @@ _COMMANDS = {
     "requeue_task": "`loop requeue`",
     "cancel_task": "`loop cancel`",
     "resume_queue": "`loop resume`",
+    "review_changes": "`loop review ID`",
+    "undo_task": "`loop undo ID`",
 }
 
 
 def harmless(text: object) -> str:
-    """The text with everything that could steer a terminal made visible; lines are kept."""
-    plain = str(text).replace("\r\n", "\n").expandtabs(4)
+    """The text with secrets hidden and what could steer a terminal made visible; lines are kept."""
+    plain = masked(str(text)).replace("\r\n", "\n").expandtabs(4)
     return _STEERING.sub(lambda found: found[0].encode("unicode_escape").decode(), plain)
 
 

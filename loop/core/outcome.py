@@ -72,8 +72,8 @@ class Ending:
     swept: tuple[str, ...] = ()
     #: the time at which it is judged, with the zone of this machine; None when that is no matter
     judged_at: datetime | None = None
-    #: verification failed which had passed before
-    red_after_green: bool = False
+    #: what the verification said, when it failed the run; None when it did not
+    red_after_green: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +180,29 @@ def _says_nothing(f: _Facts) -> bool:
     return not f.text.strip()
 
 
+#: Words of a Builder that announces work instead of having done it; there is no later.
+_PROMISE = re.compile(
+    r"\b(?:I(?:'|’)ll|I will|I(?:'|’)m going to|I am going to|let me)\b[^.\n]{0,40}?"
+    r"\b(?:continue|resume|finish|(?:report|check|get|come) back|follow up|let you know)\b"
+    r"[^.\n]{0,60}?\b(?:later|once|when|after|soon|as soon as|tomorrow|next)\b"
+    r"|\b(?:is|are|still) running in the background\b",
+    re.IGNORECASE,
+)
+_BEGINNING = re.compile(
+    r"^\W*(?:I(?:'|’)ll|I will|I(?:'|’)m going to|let me|let(?:'|’)s)\s+(?:now\s+|first\s+)?"
+    r"(?:start|begin|look|read|check|explore|examine|first)\b",
+    re.IGNORECASE,
+)
+
+
+def _announces(f: _Facts) -> bool:
+    """It says that the work will go on later, or only that it begins, with nothing changed."""
+    said = _words(f.report, f.text)
+    if f.report is not None and f.report.outcome == "no_change_needed":
+        return False
+    return bool(_PROMISE.search(said) or (f.ending.changed == () and _BEGINNING.search(said)))
+
+
 def _denied(f: _Facts) -> bool:
     return bool(f.ending.transcript.denials) and f.ending.changed == ()
 
@@ -206,8 +229,9 @@ TABLE: tuple[tuple[str, str, _Test], ...] = (
     ("needs_input", "needs_input", _asks),
     ("reported", "failure", lambda f: f.report is not None and f.report.outcome == "failed"),
     ("no_report", "failure", _says_nothing),
+    ("no_report", "failure", _announces),
     ("denied", "failure", _denied),
-    ("verification_failed", "failure", lambda f: f.ending.red_after_green),
+    ("verification_failed", "failure", lambda f: f.ending.red_after_green is not None),
     ("success", "success", lambda _f: True),
 )
 
@@ -237,7 +261,7 @@ def _pause_kind(ended: Ended, transcript: Transcript) -> str | None:
         return None
     if ended.api_error == "usage_limit_reached":
         return "usage_limit"
-    if transcript.error in _PAUSE_BY_ERROR:
+    if transcript.error in _PAUSE_BY_ERROR and ended.api_error_status != 403:
         return _PAUSE_BY_ERROR[transcript.error]
     by_status = _PAUSE_BY_STATUS.get(ended.api_error_status or 0)
     by_text = next((kind for kind, pattern in _PAUSE_BY_TEXT if pattern.search(ended.text)), None)
@@ -263,7 +287,7 @@ _PLAIN = {
     "turn_limit": "The turn limit was reached before the Builder gave its report.",
     "budget": "The cost limit of the run was reached before the Builder gave its report.",
     "prompt_too_long": "The prompt was too long for the model; make the task smaller.",
-    "no_report": "The Builder ended without a report.",
+    "no_report": "The Builder ended without a report of work that is done.",
 }
 
 
@@ -283,6 +307,8 @@ def _summary(reason: str, status: str, facts: _Facts, denials: tuple[Denial, ...
         return (
             f"Nothing was changed; the rules denied: {tools}. {_words(report, facts.text)}".strip()
         )
+    if reason == "verification_failed":
+        return f"Verification failed: {ending.red_after_green}"
     if status == "paused" or reason == "api_error":
         code = facts.ended.api_error_status if facts.ended else None
         return _words(None, facts.text) or f"the API answered with an error ({code})"

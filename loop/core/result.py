@@ -38,6 +38,17 @@ class Snapshot(Struct, omit_defaults=True):
     after: str | None = None
 
 
+class Undo(Struct, kw_only=True):
+    """An undo of the task, or of its last undo: commits that hold the files before and after."""
+
+    at: datetime
+    #: number of the run that it came after
+    run: int
+    before: str
+    after: str
+    paths: list[str]
+
+
 class Result(Struct, kw_only=True):
     """The result of a task, written when its last attempt has ended.
 
@@ -73,6 +84,8 @@ class Result(Struct, kw_only=True):
     verification: dict[str, Any] | None = None
     #: the Builder's notes for tasks that build on this one
     notes: str | None = None
+    #: an odd number means that the task is undone
+    undos: list[Undo] = field(default_factory=list)
 
 
 class Report(Struct, kw_only=True):
@@ -143,6 +156,8 @@ def result_dict(result: Result) -> dict[str, Any]:
     """The result as plain data; absent values are left out, `cost_usd` is kept as null."""
     plain: dict[str, Any] = msgspec.to_builtins(result)
     keep = {"cost_usd", "commit_hash"}
+    if not result.undos:
+        del plain["undos"]
     return {k: v for k, v in plain.items() if k in keep or v is not None}
 
 

@@ -56,6 +56,8 @@ class Run(Struct, omit_defaults=True, kw_only=True):
     driver: Literal["headless", "session"] = "headless"
     #: commit of the snapshot before the run; None outside a git repository
     before: str | None = None
+    #: commit of the snapshot after the run; None when there is none
+    after: str | None = None
     #: HEAD before the run; None without a commit
     head: str | None = None
     #: why there is no snapshot before the run; None when there is one

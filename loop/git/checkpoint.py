@@ -8,6 +8,7 @@ happens in the middle of a merge, rebase, cherry-pick, revert or bisect.
 from __future__ import annotations
 
 import time
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import Literal
 
 from loop.git.command import GitError, Repository, shown
 from loop.git.diff import Entry, entries
+from loop.git.left_out import LeftOut
 from loop.git.snapshot import temporary_index
 
 _FALLBACK = {
@@ -52,6 +54,7 @@ def checkpoint(
     before: str,
     head_before: str | None,
     after: str,
+    left_out: tuple[LeftOut, ...] = (),
     mode: Literal["commit", "ref", "off"],
     ref: str,
     named: tuple[str, ...],
@@ -67,7 +70,11 @@ def checkpoint(
         return Checkpoint(None)
     try:
         head = repository.head()
-        paths, kept_out = _paths(repository, before, head_before, head, after, named)
+        base = head or _empty_tree(repository)
+        uncommitted = entries(repository, base, after, left_out)
+        changed = entries(repository, before, after, left_out)
+        dirty = entries(repository, head_before or _empty_tree(repository), before)
+        paths, kept_out = _chosen(changed, uncommitted, dirty, named)
         if not paths:
             return Checkpoint(None, kept_out=kept_out)
         busy = operation_in_progress(repository.git_dir)
@@ -95,18 +102,12 @@ def operation_in_progress(git_dir: Path) -> str | None:
     return next((words for name, words in _IN_PROGRESS.items() if (git_dir / name).exists()), None)
 
 
-def _paths(
-    repository: Repository,
-    before: str,
-    head_before: str | None,
-    head: str | None,
-    after: str,
+def _chosen(
+    changed: Iterable[str],
+    uncommitted: dict[str, Entry],
+    dirty: Collection[str],
     named: tuple[str, ...],
 ) -> tuple[list[Entry], tuple[str, ...]]:
-    changed = entries(repository, before, after)
-    base = head or _empty_tree(repository)
-    uncommitted = entries(repository, base, after)
-    dirty = entries(repository, head_before or _empty_tree(repository), before)
     wanted, kept_out = [], []
     for path in changed:
         if path not in uncommitted:
@@ -116,6 +117,22 @@ def _paths(
         else:
             wanted.append(uncommitted[path])
     return wanted, tuple(kept_out)
+
+
+def swept_up(
+    repository: Repository, *, before: str, head_before: str | None, head: str | None
+) -> list[str]:
+    """Paths with unfinished work of the person that the Builder's own commits took along.
+
+    Raises:
+        GitError: git refused.
+    """
+    if head is None or head == head_before:
+        return []
+    base = head_before or _empty_tree(repository)
+    dirty = entries(repository, base, before)
+    committed = entries(repository, base, head)
+    return [shown(path) for path in committed if path in dirty]
 
 
 def _empty_tree(repository: Repository) -> str:

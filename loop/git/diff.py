@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from loop.git.command import Repository, shown
+from loop.git.left_out import LeftOut, is_left_out
 from loop.git.snapshot import is_ours
 
 
@@ -28,8 +30,12 @@ class Lines:
     removed: int | None
 
 
-def entries(repository: Repository, old: str, new: str) -> dict[str, Entry]:
+def entries(
+    repository: Repository, old: str, new: str, left_out: Iterable[LeftOut] = ()
+) -> dict[str, Entry]:
     """Changed paths of the project between two trees or commits, by path.
+
+    What was left out of the newer one does not count as changed.
 
     Raises:
         GitError: git refused.
@@ -39,15 +45,17 @@ def entries(repository: Repository, old: str, new: str) -> dict[str, Entry]:
     found = {}
     for head, path in zip(fields[::2], fields[1::2], strict=False):
         relative = repository.relative(path)
-        if relative is None or is_ours(relative):
+        if relative is None or is_ours(relative) or is_left_out(relative, left_out):
             continue
         old_mode, new_mode, old_id, new_id, _ = head.lstrip(":").split(" ", 4)
         found[relative] = Entry(relative, old_mode, new_mode, old_id, new_id)
     return found
 
 
-def line_counts(repository: Repository, old: str, new: str) -> list[Lines]:
-    """Changed paths of the project with their line counts.
+def line_counts(
+    repository: Repository, old: str, new: str, left_out: Iterable[LeftOut] = ()
+) -> list[Lines]:
+    """Changed paths of the project with their line counts; see `entries`.
 
     Raises:
         GitError: git refused.
@@ -59,8 +67,9 @@ def line_counts(repository: Repository, old: str, new: str) -> list[Lines]:
             continue
         added, removed, path = record.split("\t", 2)
         relative = repository.relative(path)
-        if relative is not None and not is_ours(relative):
-            found.append(Lines(shown(relative), _count(added), _count(removed)))
+        if relative is None or is_ours(relative) or is_left_out(relative, left_out):
+            continue
+        found.append(Lines(shown(relative), _count(added), _count(removed)))
     return found
 
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from loop.git.command import Repository, shown
-from loop.git.left_out import LeftOut, reason_to_leave_out
+from loop.git.left_out import LeftOut, crowded_folders, reason_to_leave_out
 
 _OURS = {
     "GIT_AUTHOR_NAME": "loop",
@@ -75,28 +75,34 @@ def write_tree(repository: Repository, *, max_file_mb: float) -> tuple[str, tupl
         listed = git.run(
             "ls-files", "-z", "--modified", "--deleted", "--others", "--exclude-standard", env=env
         )
-        paths = {p for p in listed.decode(errors="surrogateescape").split("\0") if p}
-        untracked = set(
-            git.run("ls-files", "-z", "--others", "--exclude-standard", env=env)
-            .decode(errors="surrogateescape")
-            .split("\0")
-        )
-        left_out = []
+        new = _paths(git.run("ls-files", "-z", "--others", "--exclude-standard", env=env))
+        crowded = crowded_folders(new)
+        left_out = [LeftOut(shown(f), f"{n} new files") for f, n in crowded.items()]
         taken = []
-        for path in sorted(paths):
-            if is_ours(path):
-                continue
-            why = "a repository of its own" if path.endswith("/") else None
-            if why is None and path in untracked:
-                why = reason_to_leave_out(git.folder / path, max_file_mb * 1_000_000)
-            if why is None:
-                taken.append(path)
-            else:
-                left_out.append(LeftOut(shown(path), why))
+        for path in sorted(_paths(listed)):
+            if path in new:
+                if path.startswith(tuple(crowded)):
+                    continue
+                why = _why_left_out(git.folder, path, max_file_mb)
+                if why is not None:
+                    left_out.append(LeftOut(shown(path), why))
+                    continue
+            taken.append(path)
         data = "".join(f"{path}\0" for path in taken).encode(errors="surrogateescape")
         if data:
             git.run(*_UPDATE, data=data, env=env)
         return git.text("write-tree", env=env), tuple(left_out)
+
+
+def _paths(listed: bytes) -> set[str]:
+    names = listed.decode(errors="surrogateescape").split("\0")
+    return {name for name in names if name and not is_ours(name)}
+
+
+def _why_left_out(folder: Path, path: str, max_file_mb: float) -> str | None:
+    if path.endswith("/"):
+        return "a repository of its own"
+    return reason_to_leave_out(folder / path, max_file_mb * 1_000_000)
 
 
 def is_ours(path: str) -> bool:
@@ -113,6 +119,8 @@ def temporary_index(repository: Repository, *, copy: bool = True) -> Iterator[di
         if copy:
             with suppress(FileNotFoundError):
                 shutil.copy2(repository.git_dir / "index", index)
+            for shared in repository.git_dir.glob("sharedindex.*"):  # a split index needs it
+                shutil.copy2(shared, folder / shared.name)
         yield {"GIT_INDEX_FILE": os.fspath(index)}
     finally:
         shutil.rmtree(folder, ignore_errors=True)

@@ -108,11 +108,11 @@ def _finding(root: Path, before: str, max_file_mb: float, all_git_s: float) -> s
     now, then = read_readme(content), read_readme(_content_then(repository.git, before, path))
     if now.entries - then.entries:
         return None
-    tree, _ = write_tree(repository, max_file_mb=max_file_mb)
+    tree, left_out = write_tree(repository, max_file_mb=max_file_mb)
     needless = {repository.relative(path)} if now.rest == then.rest else set()
     changed = [
         name
-        for name in entries(repository, before, tree)
+        for name in entries(repository, before, tree, left_out)
         if name not in needless and not name.startswith(".claude/")
     ]
     return _reason(changed, now) if changed else None

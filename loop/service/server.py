@@ -9,6 +9,7 @@ from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 
 from loop import __version__
+from loop.core.mask import masked, masked_data
 from loop.errors import LoopError
 from loop.service.tools import (
     Tool,
@@ -38,9 +39,10 @@ def build(project: Project, toolbox: Toolbox, name: str, *, read_only: bool) -> 
         try:
             data = await tool.run(arguments_of(tool, dict(params.arguments or {})))
         except LoopError as error:
-            return _error(f"{error} [{project.name}, {project.root}]")
+            return _error(f"{masked(str(error))} [{project.name}, {project.root}]")
         except Exception as error:
             return _error(f"unexpected {type(error).__name__}; details in {write_crash(error)}")
+        data = masked_data(data)
         root = {"root": str(project.root)}  # its last part is the project's name
         text = as_text(data | root)
         data |= {"project": project.name} | root

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta, Struct
 
-from loop.actions import change, requeue, status, submit
+from loop.actions import change, requeue, review, status, submit, undo
 from loop.core.checks import clean_text, convert
 from loop.core.task import Name, TaskFields
 from loop.core.task_id import checked_id
@@ -98,6 +98,19 @@ class Escalate(OneTask, forbid_unknown_fields=True):
 
     question: str
     options: list[str] = []
+
+
+class Review(OneTask, forbid_unknown_fields=True):
+    """Arguments of review_changes."""
+
+    path: str | None = None
+    max_bytes: int | None = None
+
+
+class UndoTask(OneTask, forbid_unknown_fields=True):
+    """Arguments of undo_task."""
+
+    force: bool = False
 
 
 class Timeline(_Arguments, forbid_unknown_fields=True):
@@ -186,6 +199,25 @@ class Toolbox:
                 Escalate,
                 {"id": "string", "say": "string"},
                 self._escalate,
+                idempotent=False,
+            ),
+            Tool(
+                "review_changes",
+                "What a settled task did: summary, files, diff (whole files up to max_bytes, "
+                "20000), commits, denials, verification, warnings. path: one file or folder.",
+                Review,
+                {"task_id": "string", "status": "string", "summary": "string"},
+                self._review,
+                read_only=True,
+            ),
+            Tool(
+                "undo_task",
+                "Take back what only this task changed; paths that others changed since are "
+                "listed, and taken only with force: true. Again: brings the work back.",
+                UndoTask,
+                {"id": "string", "taken_back": "array", "overtaken": "array"},
+                self._undo,
+                destructive=True,
                 idempotent=False,
             ),
             Tool(
@@ -349,6 +381,30 @@ class Toolbox:
         )
         hint = "put this to the person and end your turn; then requeue_task with from_user: true"
         return {"id": str(a.task_id), "say": words, "next": hint}
+
+    async def _review(self, a: Review) -> dict[str, Any]:
+        most = review.DEFAULT_DIFF_BYTES if a.max_bytes is None else max(0, a.max_bytes)
+        return await asyncio.to_thread(
+            review.review, self._project, str(a.task_id), a.path, most, utc_now()
+        )
+
+    async def _undo(self, a: UndoTask) -> dict[str, Any]:
+        def run() -> undo.Undoing:
+            now = utc_now()
+            return undo.undo(self._project, str(a.task_id), "architect", now, force=a.force)
+
+        done = await asyncio.to_thread(run)
+        data: dict[str, Any] = {
+            "id": done.task_id,
+            "taken_back": done.taken_back,
+            "overtaken": done.overtaken,
+            "commit": done.commit,
+        }
+        if done.redone:
+            data["note"] = "the task had been undone; its work is back"
+        elif not done.taken_back:
+            data["note"] = "nothing was taken back: others changed these paths since"
+        return {k: v for k, v in data.items() if v is not None}
 
     async def _show_timeline(self, a: Timeline) -> dict[str, Any]:
         limit = min(max(a.limit if a.limit is not None else 20, 1), 200)

@@ -12,7 +12,7 @@ import uuid
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 import msgspec
 
@@ -33,9 +33,9 @@ from loop.service.watcher import Watcher
 from loop.store import pauses, queue
 from loop.store.files import sweep_temporary
 from loop.store.intake import clear_leftover, set_aside_running, take_in, waiting_misfit
-from loop.store.locks import FileLock
+from loop.store.locks import FileLock, is_locked
 from loop.store.paths import Project
-from loop.store.project_files import load_config, read_pause, this_process
+from loop.store.project_files import Pause, load_config, read_pause, this_process
 from loop.store.scan import QueueScan, QueueView, locate
 
 #: Seconds between two tries for the worker's lock.
@@ -172,15 +172,12 @@ class Worker:
         """Claims the next task; else the seconds after which to look again."""
         now = self._now()
         pause = read_pause(self._project)
-        if pause is not None and pause.by != "worker":
-            return self._scan_s()
         task = next_ready(view.tasks.values(), self._is_success)
         if task is None:
             return self._scan_s()
-        if pause is not None and pause.kind not in MENDABLE and pause.until is not None:
-            wait = pause.until - now
-            if wait > timedelta(0):
-                return wait.total_seconds()
+        held_s = self._held_s(pause, now)
+        if held_s:
+            return held_s
         try:
             able = await asyncio.to_thread(ready, self._project, self._env)
             over = await asyncio.to_thread(over_budget, self._spending, task, able.config, now)
@@ -203,6 +200,16 @@ class Worker:
         self._wakeups.wake()
         return None
 
+    def _held_s(self, pause: Pause | None, now: datetime) -> float:
+        """Seconds for which nothing may be claimed; 0 when something may."""
+        if is_locked(self._project.slot_lock):
+            return _TRY_S
+        if pause is None or (pause.by == "worker" and pause.kind in MENDABLE):
+            return 0.0
+        if pause.by != "worker" or pause.until is None:
+            return self._scan_s()
+        return max(0.0, (pause.until - now).total_seconds())
+
     def _is_success(self, task_id: str) -> bool:
         try:
             return locate(self._project, task_id, self._now()).state == "success"
@@ -213,6 +220,9 @@ class Worker:
         """Takes a task in running/ one step further."""
         now = self._now()
         found, task = await asyncio.to_thread(examine, self._project, task_id, now)
+        if task is None and found is Found.WAIT:
+            await until_unlocked(self._project.log(task_id))
+            return
         if task is None:
             name = self._project.task_file(self._project.running, task_id).name
             reason = "the record of a run that can't be read"

@@ -90,6 +90,11 @@ class Project:
         """Held for the moment of a transition."""
         return self.state / "state.lock"
 
+    @property
+    def slot_lock(self) -> Path:
+        """The run slot: while it is held, nothing is claimed."""
+        return self.state / "slot.lock"
+
     def folders(self) -> tuple[Path, ...]:
         """Every folder that must be there."""
         return (

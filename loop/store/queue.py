@@ -21,9 +21,10 @@ from loop.core.task import Run, Task, TaskFields, task_dict, task_from
 from loop.errors import BadInput, LoopError, NotFound, WrongState
 from loop.store.ids import next_id
 from loop.store.journal import Transition, transition
+from loop.store.locks import is_locked
 from loop.store.paths import Project
 from loop.store.project_files import Pause
-from loop.store.scan import Located, locate
+from loop.store.scan import Located, locate, read_task
 from loop.store.submissions import (
     digest,
     forget,
@@ -110,8 +111,13 @@ def edit(project: Project, task_id: str, changes: TaskFields, actor: Actor, now:
 
 
 def claim(project: Project, task_id: str, run: Run, now: datetime) -> Task | None:
-    """Takes a queued task for a run, whose record is written with it; None when it is gone."""
+    """Takes a queued task for a run, whose record is written with it.
+
+    None when it is no longer there, or the run slot is taken.
+    """
     with transition(project) as t:
+        if is_locked(project.slot_lock):
+            return None
         try:
             located = locate(project, task_id, now)
         except NotFound:
@@ -142,6 +148,7 @@ def give_back(
 ) -> None:
     """Puts a running task back into the queue, for another attempt or (with `pause`) the same."""
     with transition(project) as t:
+        _require_running(t, task)
         if pause is not None:
             t.put(project.paused, msgspec.to_builtins(pause))
         again = rules.give_back(task, retry=retry, note=note)
@@ -160,6 +167,7 @@ def settle(
     """Writes the result of a task whose last attempt has ended; `told` once it can be read."""
     result = with_task(result, task)
     with transition(project) as t:
+        _require_running(t, task)
         t.put(project.task_file(project.completed, task.id), result_dict(result))
         t.append(rules.completed(task, result, now))
         if told is not None:
@@ -167,6 +175,14 @@ def settle(
         forget(t, task)
         _remove_run(t, task.id)
     return result
+
+
+def _require_running(t: Transition, task: Task) -> None:
+    """Checks that the run that is to be ended still is the one on record."""
+    path = t.project.task_file(t.project.running, task.id)
+    record = read_task(path, task.id, task.created_at)
+    if record is None or not record.runs or record.runs[-1].uuid != task.runs[-1].uuid:
+        raise WrongState(f"run {task.run} of task {task.id} is no longer on record")
 
 
 def clear_run(project: Project, task_id: str) -> None:
