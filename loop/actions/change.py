@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from datetime import datetime
 
 from loop.actions.finish import finish
@@ -12,10 +13,14 @@ from loop.core.recovery import Found
 from loop.core.task import Task, TaskFields
 from loop.errors import NotReady
 from loop.store import pauses, queue
-from loop.store.locks import FileLock
+from loop.store.locks import FileLock, is_locked
 from loop.store.paths import Project
 from loop.store.project_files import Pause, load_config, read_pause
 from loop.store.scan import Located, locate
+
+#: Seconds that one waits for a cancelled run to end where no worker does.
+_RUN_ENDS_WITHIN_S = 15.0
+_LOOK_AGAIN_S = 0.05
 
 
 def edit(project: Project, task_id: str, changes: TaskFields, actor: Actor, now: datetime) -> Task:
@@ -37,15 +42,18 @@ def cancel(project: Project, task_id: str, actor: Actor, now: datetime) -> Locat
     Raises:
         NotFound: no such task.
     """
-    located = queue.cancel_queued(project, task_id, actor, now)
-    if located.state != "running":
-        return located
-    task = located.task
-    event = TaskCancelled(ts=now, actor=actor, task_id=task.id, run=task.run)
-    queue.request_cancel(project, task, "cancelled", event)
-    wake_shim(project, task)
-    _finish_without_owner(project, task.id, now)
-    return locate(project, task.id, now)
+    while True:
+        located = queue.cancel_queued(project, task_id, actor, now)
+        if located.state != "running":
+            return located
+        task = located.task
+        event = TaskCancelled(ts=now, actor=actor, task_id=task.id, run=task.run)
+        queue.request_cancel(project, task, "cancelled", event)
+        wake_shim(project, task)
+        _finish_without_owner(project, task.id, now)
+        located = locate(project, task.id, now)
+        if located.state != "queued":  # else its run ended meanwhile, and another would follow
+            return located
 
 
 def _finish_without_owner(project: Project, task_id: str, now: datetime) -> None:
@@ -55,6 +63,11 @@ def _finish_without_owner(project: Project, task_id: str, now: datetime) -> None
         return
     try:
         found, task = examine(project, task_id, now)
+        deadline = time.monotonic() + _RUN_ENDS_WITHIN_S
+        while found is Found.WAIT and time.monotonic() < deadline:
+            time.sleep(_LOOK_AGAIN_S)
+            if not is_locked(project.log(task_id)):
+                found, task = examine(project, task_id, now)
         if task is not None and found is Found.LAUNCH and void(project, task, "cancelled"):
             found = Found.JUDGE
         if task is not None and found is Found.JUDGE:

@@ -12,12 +12,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from loop.actions.recover import cancel_reason
 from loop.actions.verification import Verdict, commands_of, verify
 from loop.builder.command import verification_environment
 from loop.builder.judge import ending_of, exit_time
+from loop.builder.prepare import config_of_run
+from loop.builder.processes import signal_bearers
 from loop.builder.sessions import cost_before
-from loop.builder.verify import end_bearers
+from loop.builder.verify import KILL
 from loop.core import transition as rules
 from loop.core.config import Config
 from loop.core.outcome import Ending, Outcome, classify, retry_follows
@@ -70,11 +71,13 @@ def finish(
 ) -> Finished:
     """Ends the run of a running task whose processes are gone.
 
+    The settings under which it was started count; `config` are those for one that never was.
     `told` is called once a result can be read, before what is left of the run is removed.
     """
     run = task.runs[-1]
+    config = config_of_run(project, task) or config
     if task.acceptance or commands_of(config):
-        end_bearers(run.uuid)  # what a worker that died in the middle of this had started
+        signal_bearers(run.uuid, KILL)  # what a worker that died in the middle of this had started
     repository = repository_of(project.root) if run.before else None
     taken, lines = _what_changed(project, repository, task, config)
     task = rules.end_run(task, after=taken.commit if taken else None)
@@ -86,16 +89,12 @@ def finish(
         verdict = _verified(project, repository, task, config)
         if verdict is not None and verdict.failed:
             outcome = classify(dataclasses.replace(ending, red_after_green=verdict.words))
-    named = tuple(outcome.report.files_changed) if outcome.report else ()
+    named = _named(project, outcome)
     work = _keep(project, repository, task, config, taken, lines, named, now)
     task = _recorded(project, task, outcome, ending, now)
-    if outcome.status == "paused" and not _cancel_asked(project, task):
-        _pause(project, task, outcome, now)
+    if outcome.status == "paused" and _pause(project, task, outcome, now):
         return Finished(task.id, outcome, None)
-    if _retries(task, outcome, config) and not _cancel_asked(project, task):
-        note = f"{outcome.summary} Look at what is there before you go on."
-        event = rules.retried(task, outcome.reason, work.commit, now)
-        queue.give_back(project, task, event, retry=True, note=note)
+    if _retries(task, outcome, config) and _retry(project, task, outcome, work, now):
         return Finished(task.id, outcome, None)
     result = _result(project, task, outcome, work, verdict, now)
     result = queue.settle(project, task, result, now, told)
@@ -180,8 +179,16 @@ def _recorded(
     )
 
 
-def _cancel_asked(project: Project, task: Task) -> bool:
-    return cancel_reason(project, task.id) == "cancelled"
+def _named(project: Project, outcome: Outcome) -> tuple[str, ...]:
+    """Paths that the Builder says are its work, relative to the project."""
+    paths = outcome.report.files_changed if outcome.report else ()
+    return tuple(p.removeprefix(f"{project.root}/").removeprefix("./") for p in paths)
+
+
+def _retry(project: Project, task: Task, outcome: Outcome, work: _Work, now: datetime) -> bool:
+    note = f"{outcome.summary} Look at what is there before you go on."
+    event = rules.retried(task, outcome.reason, work.commit, now)
+    return queue.give_back(project, task, event, retry=True, note=note)
 
 
 def _retries(task: Task, outcome: Outcome, config: Config) -> bool:
@@ -192,11 +199,11 @@ def _retries(task: Task, outcome: Outcome, config: Config) -> bool:
     return not outcome.permanent and retry_follows(outcome.reason, run.attempt, most, last_reason)
 
 
-def _pause(project: Project, task: Task, outcome: Outcome, now: datetime) -> None:
+def _pause(project: Project, task: Task, outcome: Outcome, now: datetime) -> bool:
     pause = next_probe(project, outcome.reason, outcome.summary, outcome.until, now)
     event = rules.paused(task, outcome.reason, outcome.summary, pause.until, now, tries=pause.tries)
     note = "Your last run was cut off by a limit of the account; go on where it stopped."
-    queue.give_back(
+    return queue.give_back(
         project, task, event, retry=False, note=note if task.runs[-1].turns else None, pause=pause
     )
 
@@ -213,10 +220,12 @@ def _result(
     costs = [r.cost for r in task.runs]
     report = outcome.report
     status = outcome.status if outcome.status != "paused" else "failure"
+    asked = queue.cancel_reason(project, task.id) == "cancelled"
+    cut_off = outcome.status == "paused" or (outcome.reason == "interrupted" and asked)
     return Result(
         task_id=task.id,
         status=status,
-        reason=outcome.reason if outcome.status != "paused" else "cancelled",
+        reason="cancelled" if cut_off else outcome.reason,
         summary=outcome.summary,
         remarks=outcome.remarks,
         completed_at=now,

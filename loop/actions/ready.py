@@ -17,7 +17,10 @@ from loop.store.paths import Project
 from loop.store.project_files import load_config
 
 #: Kinds of pause that end by themselves once the missing part is there.
-MENDABLE = frozenset({"no_claude", "no_git", "no_project", "config", "permissions", "daily_budget"})
+MENDABLE = frozenset({
+    "no_claude", "no_git", "no_project", "config", "permissions", "daily_budget", "copied",
+    "network_drive",
+})  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
+import os
 import signal
 from datetime import datetime
 
-from loop.builder.processes import signal_if_same
+from loop.builder.processes import bearers, signal_if_same
 from loop.builder.stream import offset_of, run_mark, started_line
 from loop.core.recovery import Evidence, Found, decide
 from loop.core.task import Task, encode
@@ -31,16 +31,28 @@ def examine(project: Project, task_id: str, now: datetime) -> tuple[Found, Task 
     run = task.runs[-1]
     result = read_result(project, task_id)
     queued = read_task(project.task_file(project.queue, task_id), task_id, now)
+    launched = is_in_log(project, task)
     evidence = Evidence(
         readable=True,
         run=task.run,
         completed_run=_run_in(result.task) if result else None,
         queued_run=queued.run if queued else None,
-        log_locked=is_locked(project.log(task_id)),
-        launched=offset_of(project.log(task_id), run.uuid) is not None,
+        log_locked=is_locked(project.log(task_id)) or (not launched and _lives(project, task)),
+        launched=launched,
         exited=run.uuid.encode() in (read(project.run_file(task_id, "exit")) or b""),
     )
     return decide(evidence), task
+
+
+def is_in_log(project: Project, task: Task) -> bool:
+    """Whether the log knows of the task's last run, so that the lock on it tells of its end."""
+    return offset_of(project.log(task.id), task.runs[-1].uuid) is not None
+
+
+def _lives(project: Project, task: Task) -> bool:
+    """Whether processes of a run live whose log somebody has removed, or that is just launched."""
+    prepared = project.run_file(task.id, "launch").exists()
+    return prepared and bool(bearers(task.runs[-1].uuid))
 
 
 def _run_in(task: dict[str, object]) -> int:
@@ -61,7 +73,10 @@ def void(project: Project, task: Task, reason: str | None, error: str | None = N
         if offset_of(project.log(task.id), run.uuid) is not None:
             return False
         line = run_mark(run.uuid) + b',"event":"void"}\n'
-        with project.log(task.id).open("ab") as file:
+        with project.log(task.id).open("ab+") as file:
+            if file.tell():
+                file.seek(-1, os.SEEK_END)
+                line = line if file.read(1) == b"\n" else b"\n" + line
             file.write(line)
         ending = {"run": run.uuid, "ended_by": reason, "exit": None, "error": error}
         replace(project.run_file(task.id, "exit"), encode(ending))
@@ -82,15 +97,3 @@ def wake_shim(project: Project, task: Task) -> bool:
         )
     except (KeyError, TypeError, ValueError):
         return False
-
-
-def cancel_reason(project: Project, task_id: str) -> str | None:
-    """What a run's cancel file asks for; None when there is none."""
-    data = read(project.run_file(task_id, "cancel"))
-    if data is None:
-        return None
-    try:
-        asked = json.loads(data)
-    except ValueError:
-        return "cancelled"
-    return str(asked.get("reason", "cancelled")) if isinstance(asked, dict) else "cancelled"

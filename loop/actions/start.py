@@ -7,18 +7,20 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from loop.actions.ready import Ready
+from loop.actions.recover import void
 from loop.actions.verification import commands_of, make_baseline
 from loop.builder.command import arguments, environment, verification_environment
 from loop.builder.prepare import launcher_command, write_run_files
 from loop.builder.sessions import session_to_resume
 from loop.core.prompt import compose
 from loop.core.task import Run, Task
-from loop.core.transition import end_run, new_run
-from loop.errors import LoopError
+from loop.core.transition import end_run, new_run, paused
+from loop.errors import LoopError, NotReady
 from loop.git.command import repository_of
 from loop.git.snapshot import ref_of, take
 from loop.store import queue
 from loop.store.paths import Project
+from loop.store.project_files import Pause
 from loop.store.scan import locate
 from loop.templates import template
 
@@ -42,6 +44,24 @@ def claim(
     session = session_to_resume(located.task, env) or uuid
     run = new_run(located.task, uuid, now, session=session)
     return queue.claim(project, task_id, run, now)
+
+
+def put_back(project: Project, task: Task, problem: NotReady, now: datetime) -> bool:
+    """Puts a claimed task back that can't be launched now, and pauses the queue.
+
+    Its run never was: it counts neither as a run nor as an attempt. False when it was launched
+    after all, or its cancel was asked.
+    """
+    if not void(project, task, None, str(problem)):
+        return False
+    event = paused(task, problem.kind, str(problem), problem.until, now, tries=0)
+    pause = Pause(
+        by="worker", reason=str(problem), since=now, until=problem.until, kind=problem.kind
+    )
+    note = task.note_to_run
+    return queue.give_back(
+        project, task, event, retry=False, note=note, pause=pause, launched=False
+    )
 
 
 def prepare(project: Project, task: Task, ready: Ready, env: Mapping[str, str]) -> Prepared:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from loop.actions.ready import missing
+from loop.actions.ready import MENDABLE, missing
 from loop.builder.stream import RunReader
 from loop.core.graph import in_order
 from loop.core.result import Result, result_dict
@@ -130,10 +131,28 @@ class Answer:
 
     data: dict[str, Any]
     final: bool
+    #: a moment may change it though it is final: a pause is lifted, another server takes over
+    passing: bool = False
+    #: how far in the timeline it tells of what has ended; None when it tells of one task
+    read_up_to: int | None = None
+    #: the ended task that it tells of by its id, with the run
+    told: tuple[str, int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """Why nothing is claimed; `passing` as in `Answer`."""
+
+    data: dict[str, Any]
+    passing: bool = False
 
 
 class Observer:
-    """Answers how it goes, again and again; knows what it has told already."""
+    """Answers how it goes, again and again; knows what it has told already.
+
+    A look changes nothing: what it found counts as told once `delivered` says so, since the caller
+    may be gone before it has the answer. Looks of several threads follow each other.
+    """
 
     def __init__(
         self,
@@ -147,8 +166,19 @@ class Observer:
         self._trouble = trouble
         self._reader = ProgressReader(project)
         self._read = timeline.size_of(project.timeline)
+        self._seen = self._read
         #: ended tasks that were told of by their id, with the run
         self._told: set[tuple[str, int]] = set()
+        self._one_at_a_time = threading.Lock()
+
+    def delivered(self, answer: Answer) -> None:
+        """Takes note that an answer has been given: what it tells is not told again."""
+        seen = answer.read_up_to
+        was_replaced = self._read > timeline.size_of(self._project.timeline)
+        if seen is not None and (seen > self._read or was_replaced):
+            self._read = seen
+        if answer.told is not None:
+            self._told.add(answer.told)
 
     def look_at(self, task_id: str, now: datetime) -> Answer:
         """How one task goes.
@@ -157,57 +187,66 @@ class Observer:
             BadInput: it is not an id.
             NotFound: no such task.
         """
+        with self._one_at_a_time:
+            return self._look_at(task_id, now)
+
+    def _look_at(self, task_id: str, now: datetime) -> Answer:
         located = locate(self._project, task_id, now)
         task = located.task
         if located.result is not None:
-            self._told.add((task.id, task.run))
-            return Answer({"state": located.state, "results": [brief(located.result)]}, True)
+            data = {"state": located.state, "results": [brief(located.result)]}
+            return Answer(data, True, told=(task.id, task.run))
         if located.state == "running":
             return Answer(self._running(task, now), False)
-        held = self._held()
+        held = self._held(now)
         base = {"state": "queued", "task_id": task.id}
         if held:
-            return Answer(base | held, True)
+            return Answer(base | held.data, True, held.passing)
         return Answer(base | {"next": CALL_AGAIN}, False)
 
     def look(self, now: datetime) -> Answer:
         """What has ended since the last answer; else what runs, waits, or keeps the queue."""
-        while True:
-            # Every move of a task is an event, so "idle" is true only if none came meanwhile.
-            size = timeline.size_of(self._project.timeline)
-            answer = self._look_once(now)
-            if "last" not in answer.data or size == timeline.size_of(self._project.timeline):
-                return answer
+        with self._one_at_a_time:
+            while True:
+                # Every move of a task is an event, so "idle" is true only if none came meanwhile.
+                size = timeline.size_of(self._project.timeline)
+                answer = self._look_once(now)
+                if "last" not in answer.data or size == timeline.size_of(self._project.timeline):
+                    return answer
 
     def _look_once(self, now: datetime) -> Answer:
         results = self._news()
+        seen = self._seen
         if results:
             state = results[0].status if len(results) == 1 else "ended"
-            return Answer({"state": state, "results": [brief(r) for r in results]}, True)
+            data: dict[str, Any] = {"state": state, "results": [brief(r) for r in results]}
+            return Answer(data, True, read_up_to=seen)
         running = self._running_task(now)
         if running is not None:
-            return Answer(self._running(running, now), False)
+            return Answer(self._running(running, now), False, read_up_to=seen)
         queued = count_files(self._project.queue)
-        held = self._held()
+        held = self._held(now)
         if queued and held is None:
-            return Answer({"state": "queued", "waiting": queued, "next": CALL_AGAIN}, False)
-        data = {"state": "idle", "waiting": queued} | (held or {"next": END_TURN})
-        return Answer(data | {"last": self._last_five()}, True)
+            data = {"state": "queued", "waiting": queued, "next": CALL_AGAIN}
+            return Answer(data, False, read_up_to=seen)
+        data = {"state": "idle", "waiting": queued} | (held.data if held else {"next": END_TURN})
+        passing = held is not None and held.passing
+        return Answer(data | {"last": self._last_five()}, True, passing, read_up_to=seen)
 
     def _news(self) -> list[Result]:
         """Results that came since the last look and were not told of; at most the last ten."""
-        events, self._read = timeline.read_from(self._project.timeline, self._read)
+        events, self._seen = timeline.read_from(self._project.timeline, self._read)
         ended: dict[str, None] = {}
         for event in events:
             settled = event["event"] == "run_completed" and not event.get("retry")
             cancelled = event["event"] == "task_cancelled" and "run" not in event
-            if (settled or cancelled) and self._is_news(event):
+            if settled or cancelled:
                 ended[str(event.get("task_id"))] = None
         found = (read_result(self._project, task_id) for task_id in list(ended)[-10:])
-        return [result for result in found if result is not None]
+        return [result for result in found if result is not None and self._is_news(result)]
 
-    def _is_news(self, event: dict[str, Any]) -> bool:
-        return (str(event.get("task_id")), event.get("run")) not in self._told
+    def _is_news(self, result: Result) -> bool:
+        return (result.task_id, result.task.get("run")) not in self._told
 
     def _running_task(self, now: datetime) -> Task | None:
         for task_id in sorted(ids_in(self._project.running), key=sort_key):
@@ -224,17 +263,18 @@ class Observer:
             "next": CALL_AGAIN,
         }
 
-    def _held(self) -> dict[str, Any] | None:
+    def _held(self, now: datetime) -> _Held | None:
         """Why nothing is claimed; None when a worker claims what waits."""
         pause = read_pause(self._project)
         problem = missing(self._project, self._env) or self._trouble()
         if problem is not None:
-            return {"state": "paused", "reason": str(problem), "next": END_TURN}
+            return _Held({"state": "paused", "reason": str(problem), "next": END_TURN})
         if pause is not None:
-            return {"state": "paused", **pause_data(pause), "next": END_TURN}
+            data = {"state": "paused", **pause_data(pause), "next": END_TURN}
+            return _Held(data, passing=_is_over(pause, now))
         if read_owner(self._project) is None:
             reason = "no worker: Claude Desktop or `loop work` must be open for this project"
-            return {"state": "no_worker", "reason": reason, "next": END_TURN}
+            return _Held({"state": "no_worker", "reason": reason, "next": END_TURN}, passing=True)
         return None
 
     def _last_five(self) -> list[str]:
@@ -244,6 +284,16 @@ class Observer:
             if event["event"] == "run_completed" and len(named) < 5:
                 named.setdefault(str(event.get("task_id")), str(event.get("status")))
         return [f"{task_id}: {status}" for task_id, status in named.items()]
+
+
+def _is_over(pause: Pause, now: datetime) -> bool:
+    """Whether the worker lifts a pause, or tries what it is about, as soon as it looks.
+
+    Nothing must be missing here.
+    """
+    if pause.by != "worker":
+        return False
+    return pause.kind in MENDABLE if pause.until is None else pause.until <= now
 
 
 def pause_data(pause: Pause) -> dict[str, Any]:

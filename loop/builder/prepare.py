@@ -7,10 +7,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from loop.builder import launcher
+from loop.core.checks import convert
 from loop.core.config import Config
-from loop.core.task import Run, Task, encode
-from loop.store.files import replace
+from loop.core.task import Run, Task, decode_object, encode
+from loop.errors import BadInput
+from loop.store.files import read, replace
 from loop.store.paths import Project
 
 
@@ -39,11 +43,24 @@ def write_run_files(
             "silent_s": limits.silent_s,
             "grace_s": limits.grace_s,
         },
+        "config": msgspec.to_builtins(config),
     }
     # Not synced: a run that a power cut kept from its launch is prepared anew.
     replace(prompt_file, prompt.encode(), durable=False)
     replace(launch_file, encode(launch), durable=False)
     return launch_file
+
+
+def config_of_run(project: Project, task: Task) -> Config | None:
+    """The settings under which a task's last run was started; None when it was not."""
+    data = read(project.run_file(task.id, "launch"))
+    try:
+        launch = decode_object(data or b"{}")
+        if launch.get("run") != task.runs[-1].uuid:
+            return None
+        return convert(launch.get("config"), Config)
+    except BadInput:
+        return None
 
 
 def launcher_command(launch_file: Path) -> list[str]:

@@ -88,3 +88,10 @@ def signal_if_same(pid: int, start: int | None, boot: str, signum: int) -> bool:
     if pid <= 1:
         return False
     return _here.send(pid, signum, lambda: is_same(pid, start, boot))
+
+
+def signal_bearers(run: str, signum: int) -> None:
+    """Signals every process that bears a run; for those that nobody else ends any more."""
+    boot = boot_id()
+    for pid in bearers(run):
+        signal_if_same(pid, start_ticks(pid), boot, signum)

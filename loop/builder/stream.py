@@ -72,8 +72,11 @@ class RunReader:
             self._offset = offset_of(self._log, self.run_uuid)
         if self._offset is None:
             return
-        for line in self._new_lines():
-            self.transcript.feed(line)
+        try:
+            for line in self._new_lines():
+                self.transcript.feed(line)
+        except FileNotFoundError:  # somebody removed the log; what was read counts
+            return
 
     def _new_lines(self) -> Iterator[bytes]:
         assert self._offset is not None

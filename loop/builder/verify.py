@@ -19,7 +19,7 @@ from pathlib import Path
 from loop.builder import processes
 
 _TAIL_BYTES = 4096
-_KILL = getattr(signal, "SIGKILL", signal.SIGTERM)
+KILL = getattr(signal, "SIGKILL", signal.SIGTERM)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ def run_checks(
     done: list[Checked] = []
     for command in commands:
         done.append(_check(command, folder, {**env, "LOOP_RUN": run_uuid}, deadline))
-        end_bearers(run_uuid)
+        processes.signal_bearers(run_uuid, KILL)
         if not done[-1].passed:
             break
     return done
@@ -88,14 +88,5 @@ def _end_group(process: subprocess.Popen[bytes]) -> None:
         if os.name == "nt":
             process.kill()
         else:
-            os.killpg(process.pid, _KILL)
+            os.killpg(process.pid, KILL)
     process.wait()
-
-
-def end_bearers(run_uuid: str) -> None:
-    """Ends every process that bears a run; only when nothing of it should be alive."""
-    boot = processes.boot_id()
-    for pid in processes.bearers(run_uuid):
-        start = processes.start_ticks(pid)
-        if start is not None:
-            processes.signal_if_same(pid, start, boot, _KILL)

@@ -8,6 +8,7 @@ state are whole by themselves (store/journal.py); this table is about what lies 
     claim: record written, nothing started   no line of this run in the log       LAUNCH
     launcher started, shim not yet           the same; the shim refuses twice     LAUNCH
     shim started, Builder running            the log is locked                    WAIT
+    (the same, and its log removed           processes that bear the run live     WAIT)
     Builder ended, exit file written         log free, exit file of this run      JUDGE
     shim killed, or the machine restarted    log free, line in the log, no exit   JUDGE
     (judged: interrupted, or by its result line if the Builder had got that far)

@@ -87,7 +87,7 @@ def edit(task: Task, changes: TaskFields, actor: Actor, now: datetime) -> tuple[
 def claim(task: Task, run: Run, now: datetime) -> tuple[Task, Event]:
     """The task with the record of the run that starts."""
     require("claim", task.id, "queued")
-    claimed = msgspec.structs.replace(task, runs=[*task.runs, run])
+    claimed = msgspec.structs.replace(task, runs=[*task.runs, run], fresh=False)
     event = RunStarted(
         ts=now, actor="builder", task_id=task.id, run=run.number, uuid=run.uuid, attempt=run.attempt
     )
@@ -103,6 +103,13 @@ def end_run(task: Task, **ending: Any) -> Task:
     """The task with its last run's record completed by `ending`."""
     last = msgspec.structs.replace(task.runs[-1], **ending)
     return msgspec.structs.replace(task, runs=[*task.runs[:-1], last])
+
+
+def unclaimed(task: Task) -> Task:
+    """A claimed task without the record of its run, which was never launched."""
+    *earlier, run = task.runs
+    fresh = bool(earlier) and run.session in (None, run.uuid)
+    return msgspec.structs.replace(task, runs=earlier, fresh=fresh)
 
 
 def give_back(task: Task, *, retry: bool, note: str | None) -> Task:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from loop.actions.status import ProgressReader
-from loop.errors import NotReady
+from loop.errors import LoopError, NotFound
 from loop.service.wakeups import Wakeups
 from loop.service.watcher import Watcher
 from loop.service.worker import Worker, WorkerOptions, utc_now
@@ -126,18 +126,20 @@ async def _until_over(
     tasks = [asyncio.create_task(part, name="side") for part in side]
     stopped = asyncio.create_task(stop.wait(), name="stop")
     await asyncio.wait({main_task, stopped}, return_when=asyncio.FIRST_COMPLETED)
-    _stop_run_if_asked(parts)
     parts.watcher.end()
+    # On a thread, and before its task is over: it waits for the state lock, maybe for long.
+    request = asyncio.create_task(asyncio.to_thread(_stop_run_if_asked, parts), name="stop run")
+    await asyncio.wait({request}, timeout=_LEAVE_S / 2)
     for task in (*tasks, stopped, main_task):
         task.cancel()
-    await asyncio.wait({*tasks, stopped}, timeout=_LEAVE_S)
+    await asyncio.wait({*tasks, stopped}, timeout=_LEAVE_S / 2)
     if main_task.done() and not main_task.cancelled() and (error := main_task.exception()):
         raise error
     return stop.is_set()
 
 
 def _stop_run_if_asked(parts: _Parts) -> None:
-    with suppress(NotReady):
+    with suppress(LoopError):
         if load_config(parts.project).on_shutdown == "stop":
             parts.worker.stop_run()
 
@@ -160,10 +162,11 @@ async def _narrate(parts: _Parts, show: Show) -> None:
                     case "run_completed" | "queue_paused":
                         running = None
             if running is not None:
-                located = locate(project, running, utc_now())
-                if located.state == "running":
-                    progress = reader.progress(located.task, utc_now())
-                    show({"event": "progress", "task_id": running, **progress})
+                with suppress(NotFound):  # its file was removed by hand; the worker says so
+                    located = locate(project, running, utc_now())
+                    if located.state == "running":
+                        progress = reader.progress(located.task, utc_now())
+                        show({"event": "progress", "task_id": running, **progress})
             if parts.worker.trouble != trouble:
                 trouble = parts.worker.trouble
                 if trouble:

@@ -16,15 +16,16 @@ from msgspec import Meta, Struct
 
 from loop.actions import change, requeue, review, status, submit, undo
 from loop.core.checks import clean_text, convert
+from loop.core.config import Wait
 from loop.core.task import Name, TaskFields
 from loop.core.task_id import checked_id
-from loop.errors import BadInput
+from loop.errors import BadInput, NotReady
 from loop.service.wakeups import Wakeups
 from loop.service.worker import utc_now
 from loop.store import timeline
 from loop.store.paths import Project
 from loop.store.project_files import load_config
-from loop.store.scan import QueueScan
+from loop.store.scan import QueueScan, locate
 from loop.templates import template
 
 _MAX_LOG_BYTES = 65536
@@ -147,6 +148,7 @@ class Toolbox:
     ) -> None:
         """`trouble` says what keeps the worker of this process from working, if anything does."""
         self._project = project
+        self._trouble = trouble
         self._wakeups = wakeups
         self._observer = status.Observer(project, env, trouble)
         self._scan = QueueScan(project, utc_now)
@@ -277,15 +279,15 @@ class Toolbox:
         task_id = submitted.task.id
         data: dict[str, Any] = {"id": task_id, "state": "queued"}
         if submitted.note is not None:
-            look = await asyncio.to_thread(self._observer.look_at, task_id, utc_now())
-            data |= {"state": look.data["state"], "note": submitted.note}
+            located = await asyncio.to_thread(locate, self._project, task_id, utc_now())
+            data |= {"state": located.state, "note": submitted.note}
         place = await asyncio.to_thread(lambda: submit.position(self._scan.look(), task_id))
         data["position"] = place
         data["next"] = "call check_builder_status"
         return {k: v for k, v in data.items() if v is not None}
 
     async def _check(self, a: Check) -> dict[str, Any]:
-        wait = load_config(self._project).wait
+        wait = await asyncio.to_thread(self._wait_settings)
         asked_s = wait.default_s if a.wait_seconds is None else a.wait_seconds
         wait_s = min(max(asked_s, 0.0), wait.max_s)
         clock = asyncio.get_running_loop().time
@@ -294,17 +296,26 @@ class Toolbox:
         with self._wakeups.subscribe() as wakeup:
             while True:
                 answer = await asyncio.to_thread(self._look, a.task_id)
-                ownerless = answer.data["state"] == "no_worker"
-                left_s = (take_over if ownerless else deadline) - clock()
-                if answer.final and not ownerless:
+                left_s = (take_over if answer.passing else deadline) - clock()
+                if answer.final and not answer.passing:
                     break
                 if left_s <= 0 or not await wakeup.wait(left_s):
                     break
-            if not answer.final:
+            if not answer.final or answer.passing:
                 answer = await asyncio.to_thread(self._look, a.task_id)
+        self._observer.delivered(answer)
+        trouble = self._trouble()
+        data = answer.data if trouble is None else answer.data | {"trouble": trouble}
         if asked_s > wait.max_s and not answer.final:
-            return answer.data | {"note": f"waited {wait.max_s:g} s, the most this server waits"}
-        return answer.data
+            return data | {"note": f"waited {wait.max_s:g} s, the most this server waits"}
+        return data
+
+    def _wait_settings(self) -> Wait:
+        """How long to wait; a broken config.json keeps no result from the Architect."""
+        try:
+            return load_config(self._project).wait
+        except NotReady:
+            return Wait()
 
     def _look(self, task_id: str | int | None) -> status.Answer:
         if task_id is None:
@@ -380,7 +391,7 @@ class Toolbox:
             requeue.escalate, self._project, str(a.task_id), a.question, a.options, utc_now()
         )
         hint = "put this to the person and end your turn; then requeue_task with from_user: true"
-        return {"id": str(a.task_id), "say": words, "next": hint}
+        return {"id": checked_id(a.task_id), "say": words, "next": hint}
 
     async def _review(self, a: Review) -> dict[str, Any]:
         most = review.DEFAULT_DIFF_BYTES if a.max_bytes is None else max(0, a.max_bytes)

@@ -8,6 +8,7 @@ table of core/recovery.py. Nothing here is remembered that can't be read from th
 from __future__ import annotations
 
 import asyncio
+import signal
 import uuid
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -17,10 +18,17 @@ from datetime import UTC, datetime
 import msgspec
 
 from loop.actions.finish import Finished, finish
-from loop.actions.ready import MENDABLE, Ready, ready
-from loop.actions.recover import cancel_reason, examine, running_ids, void, wake_shim
+from loop.actions.ready import MENDABLE, Ready, missing, ready
+from loop.actions.recover import (
+    examine,
+    is_in_log,
+    running_ids,
+    void,
+    wake_shim,
+)
 from loop.actions.spending import Spending, over_budget
-from loop.actions.start import claim, prepare
+from loop.actions.start import claim, prepare, put_back
+from loop.builder.processes import signal_bearers
 from loop.core.config import Config
 from loop.core.event import RunRecovered
 from loop.core.graph import next_ready
@@ -103,7 +111,7 @@ class Worker:
                         if not await self._step(wakeup):
                             return
                         self.trouble = None
-                    except LoopError as error:
+                    except (LoopError, OSError) as error:
                         self.trouble = str(error)
                         await wakeup.wait(self._scan_s())
         finally:
@@ -174,6 +182,7 @@ class Worker:
         pause = read_pause(self._project)
         task = next_ready(view.tasks.values(), self._is_success)
         if task is None:
+            await self._lift_if_mended(pause, now)
             return self._scan_s()
         held_s = self._held_s(pause, now)
         if held_s:
@@ -184,10 +193,11 @@ class Worker:
             if over is not None:
                 raise NotReady("daily_budget", over[0], until=over[1])
         except NotReady as error:
-            await asyncio.to_thread(
+            new = await asyncio.to_thread(
                 pauses.pause_for, self._project, error.kind, str(error), error.until, now
             )
-            self._wakeups.wake()
+            if new is not None:  # else it is no news, and this worker would wake itself for ever
+                self._wakeups.wake()
             return self._scan_s()
         if pause is not None and pause.kind in MENDABLE:
             await asyncio.to_thread(pauses.resume, self._project, "builder", now, "mended")
@@ -209,6 +219,16 @@ class Worker:
         if pause.by != "worker" or pause.until is None:
             return self._scan_s()
         return max(0.0, (pause.until - now).total_seconds())
+
+    async def _lift_if_mended(self, pause: Pause | None, now: datetime) -> None:
+        """Lifts the worker's own pause when what was missing is there, though no task waits."""
+        if pause is None or pause.kind not in MENDABLE:
+            return
+        if pause.until is not None and pause.until > now:
+            return
+        if await asyncio.to_thread(missing, self._project, self._env) is None:
+            await asyncio.to_thread(pauses.resume, self._project, "builder", now, "mended")
+            self._wakeups.wake()
 
     def _is_success(self, task_id: str) -> bool:
         try:
@@ -240,11 +260,16 @@ class Worker:
                 await self._finish(task)
 
     async def _launch(self, task: Task) -> None:
-        reason = cancel_reason(self._project, task.id)
+        reason = queue.cancel_reason(self._project, task.id)
         if reason is not None:
             await asyncio.to_thread(void, self._project, task, reason)
             return
-        able = await asyncio.to_thread(self._ready)
+        try:
+            able = await asyncio.to_thread(self._ready)
+        except NotReady as error:
+            await asyncio.to_thread(put_back, self._project, task, error, self._now())
+            self._wakeups.wake()
+            return
         prepared = await asyncio.to_thread(prepare, self._project, task, able, self._env)
         code = await spawn(self._project, prepared)
         if code:
@@ -262,19 +287,29 @@ class Worker:
 
     def _ready(self) -> Ready:
         able = ready(self._project, self._env)
-        if self._options.model and not able.config.builder.model:
+        if self._options.model:
             builder = msgspec.structs.replace(able.config.builder, model=self._options.model)
             config = msgspec.structs.replace(able.config, builder=builder)
             return Ready(config, able.claude, able.settings)
         return able
 
     async def _wait(self, task: Task, wakeup: Wakeup) -> None:
-        """Waits for the end of a run; a cancel that its shim was not told of is passed on."""
+        """Waits for the end of a run; a cancel that its shim was not told of is passed on.
+
+        Where the shim is dead, it is carried out here.
+        """
+        if not await asyncio.to_thread(is_in_log, self._project, task):
+            await wakeup.wait(_TRY_S)  # its log was removed: nothing tells of its end
+            return
+        signum = signal.SIGTERM
         over = asyncio.ensure_future(until_unlocked(self._project.log(task.id)))
         try:
             while not over.done():
-                if cancel_reason(self._project, task.id) is not None:
-                    wake_shim(self._project, task)
+                asked = queue.cancel_reason(self._project, task.id) is not None
+                if asked and not await asyncio.to_thread(wake_shim, self._project, task):
+                    await asyncio.to_thread(signal_bearers, task.runs[-1].uuid, signum)
+                    signum = getattr(signal, "SIGKILL", signal.SIGTERM)
+                    await asyncio.wait({over}, timeout=_TRY_S)
                 woken = asyncio.ensure_future(wakeup.wait(self._scan_s()))
                 await asyncio.wait({over, woken}, return_when=asyncio.FIRST_COMPLETED)
                 woken.cancel()

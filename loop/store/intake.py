@@ -11,6 +11,7 @@ from loop.store.files import move_if_absent, read, replace
 from loop.store.journal import transition
 from loop.store.paths import Project
 from loop.store.scan import Misfit, QueueView, locate, read_result, read_task
+from loop.store.submissions import remember_content
 
 #: Bytes of a name that leave room for what is added to it in invalid/.
 _LONGEST_NAME = 200
@@ -37,6 +38,7 @@ def _take_in_task(project: Project, task_id: str, now: datetime) -> bool:
         if elder is None:
             t.put(path, task_dict(task))
             t.append(rules.submit(task, "user", now))
+            remember_content(t, task)
             return True
     reason = f"the id {task_id} exists already ({elder}); drop it under a number that is free"
     return set_aside(project, Misfit(path.name, reason, settled=True))
@@ -57,8 +59,8 @@ def clear_leftover(project: Project, task_id: str, now: datetime) -> bool:
         if copy.created_at == newest.task.created_at:
             t.remove(path)
             return True
-    reason = f"the id {task_id} exists already ({newest.state}); take a number that is free"
-    return set_aside(project, Misfit(path.name, reason, settled=True))
+        reason = f"the id {task_id} exists already ({newest.state}); take a number that is free"
+        return set_aside(project, Misfit(path.name, reason, settled=True))
 
 
 def _elder(project: Project, task_id: str, now: datetime) -> str | None:
@@ -77,6 +79,7 @@ def set_aside(project: Project, misfit: Misfit) -> bool:
     source = project.queue / misfit.name
     if not source.is_file():
         return False
+    project.invalid.mkdir(exist_ok=True)
     stem = misfit.name if len(os.fsencode(misfit.name)) <= _LONGEST_NAME else misfit.name[:50]
     number = 0
     while True:

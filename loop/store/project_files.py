@@ -48,12 +48,12 @@ class Pause(Struct, kw_only=True, omit_defaults=True):
 
 def read_pause(project: Project) -> Pause | None:
     """The pause in force; None when the queue is not paused. A damaged file is a pause."""
-    data = read(project.paused)
-    if data is None:
-        return None
     try:
+        data = read(project.paused)
+        if data is None:
+            return None
         return msgspec.json.decode(data.removeprefix(b"\xef\xbb\xbf"), type=Pause)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, OSError):
         since = datetime.fromtimestamp(project.paused.stat().st_mtime).astimezone()
         return Pause(by="user", reason="paused.json is there but can't be read", since=since)
 

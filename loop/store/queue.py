@@ -6,6 +6,7 @@ take the state lock themselves and re-read under it.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
@@ -19,11 +20,12 @@ from loop.core.event import Actor, Event
 from loop.core.result import Result, result_dict, with_task
 from loop.core.task import Run, Task, TaskFields, task_dict, task_from
 from loop.errors import BadInput, LoopError, NotFound, WrongState
+from loop.store.files import read
 from loop.store.ids import next_id
 from loop.store.journal import Transition, transition
 from loop.store.locks import is_locked
 from loop.store.paths import Project
-from loop.store.project_files import Pause
+from loop.store.project_files import Pause, read_pause
 from loop.store.scan import Located, locate, read_task
 from loop.store.submissions import (
     digest,
@@ -145,16 +147,26 @@ def give_back(
     retry: bool,
     note: str | None,
     pause: Pause | None = None,
-) -> None:
-    """Puts a running task back into the queue, for another attempt or (with `pause`) the same."""
+    launched: bool = True,
+) -> bool:
+    """Puts a running task back into the queue, for another attempt or (with `pause`) the same.
+
+    False, and nothing is done, when its cancel was asked meanwhile. A person's pause stays. A run
+    that was not `launched` leaves no record.
+    """
     with transition(project) as t:
         _require_running(t, task)
-        if pause is not None:
+        if cancel_reason(project, task.id) == "cancelled":
+            return False
+        current = read_pause(project)
+        if pause is not None and (current is None or current.by == "worker"):
             t.put(project.paused, msgspec.to_builtins(pause))
-        again = rules.give_back(task, retry=retry, note=note)
+        left = task if launched else rules.unclaimed(task)
+        again = rules.give_back(left, retry=retry, note=note)
         t.put(project.task_file(project.queue, task.id), task_dict(again))
         t.append(event)
         _remove_run(t, task.id)
+    return True
 
 
 def settle(
@@ -217,16 +229,31 @@ def cancel_queued(project: Project, task_id: str, actor: Actor, now: datetime) -
 def request_cancel(project: Project, task: Task, reason: str, event: Event | None) -> bool:
     """Asks the run of a task to end; False when that was asked before or it has ended.
 
-    `reason` is `cancelled` or `interrupted`; `event` is None when it is nobody's decision.
+    `reason` is `cancelled` or `interrupted`, of which the first counts more; `event` is None when
+    it is nobody's decision.
     """
     path = project.run_file(task.id, "cancel")
     with transition(project) as t:
-        if path.exists() or not project.task_file(project.running, task.id).exists():
+        if not project.task_file(project.running, task.id).exists():
+            return False
+        if cancel_reason(project, task.id) in (reason, "cancelled"):
             return False
         t.put(path, {"reason": reason})
         if event is not None:
             t.append(event)
     return True
+
+
+def cancel_reason(project: Project, task_id: str) -> str | None:
+    """What a run's cancel file asks for; None when there is none."""
+    data = read(project.run_file(task_id, "cancel"))
+    if data is None:
+        return None
+    try:
+        asked = json.loads(data)
+    except ValueError:
+        return "cancelled"
+    return str(asked.get("reason", "cancelled")) if isinstance(asked, dict) else "cancelled"
 
 
 def requeue(

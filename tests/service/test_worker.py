@@ -1,0 +1,127 @@
+"""The worker, step by step, without a server around it."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from loop.actions import start
+from loop.builder.permissions import approve
+from loop.service.wakeups import Wakeups
+from loop.service.worker import Worker, WorkerOptions, utc_now
+from loop.store import timeline
+from loop.store.paths import Project
+from loop.store.pauses import pause_for
+from loop.store.project_files import read_pause
+from loop.store.scan import ids_in, locate
+from tests.tasks import claim, settle, submit
+
+BARE = {"PATH": os.defpath, "HOME": "/nonexistent"}
+
+
+@pytest.fixture
+def able(project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
+    """A project in which a run can start."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    project.builder_settings.write_text("{}")
+    approve(project)
+    project.config.write_text(json.dumps({"builder": {"command": "/bin/true"}}))
+    return project
+
+
+async def test_a_worker_that_waits_for_what_is_missing_does_not_wake_itself(
+    project: Project,
+) -> None:
+    project.config.write_text(json.dumps({"builder": {"command": "/no/such/claude"}}))
+    submit(project, utc_now())
+    wakeups = Wakeups()
+    worker = Worker(project, wakeups, BARE)
+    await worker._own()
+    with wakeups.subscribe() as wakeup:
+        assert await worker._try_claim(worker._look()) is not None
+        await wakeup.wait(0)  # the pause is news, once
+        assert await worker._try_claim(worker._look()) is not None
+        assert not await wakeup.wait(0)
+    worker._lock.release()
+
+
+async def test_an_old_copy_in_the_queue_stops_no_other_task(able: Project) -> None:
+    now = utc_now()
+    task = submit(able, now)
+    copy = able.task_file(able.queue, "1")
+    data = copy.read_bytes()
+    settle(able, claim(able, task, now), now)
+    copy.write_bytes(data)  # a power cut, a backup, a person
+    submit(able, now, "other")
+    worker = Worker(able, Wakeups(), BARE)
+    await worker._own()
+    for _ in range(2):
+        await worker._try_claim(worker._look())
+    worker._lock.release()
+    assert ids_in(able.running) == ["2"]
+    assert locate(able, "1", now).state == "success"
+    assert ids_in(able.queue) == []
+
+
+async def test_a_claimed_task_goes_back_when_claude_is_gone_before_its_launch(
+    able: Project,
+) -> None:
+    now = utc_now()
+    claim(able, submit(able, now), now)
+    able.config.write_text(json.dumps({"builder": {"command": "/no/such/claude"}}))
+    worker = Worker(able, Wakeups(), BARE)
+    await worker._own()
+    with worker._wakeups.subscribe() as wakeup:
+        await worker._step(wakeup)
+    worker._lock.release()
+    located = locate(able, "1", now)
+    assert (located.state, located.task.attempt, located.task.runs) == ("queued", 1, [])
+    pause = read_pause(able)
+    assert pause is not None
+    assert pause.kind == "no_claude"
+
+
+async def test_what_was_missing_is_back_so_the_pause_ends_though_no_task_waits(
+    able: Project,
+) -> None:
+    pause_for(able, "no_claude", "not found", None, utc_now())
+    worker = Worker(able, Wakeups(), BARE)
+    await worker._own()
+    await worker._try_claim(worker._look())
+    worker._lock.release()
+    assert read_pause(able) is None
+    assert timeline.last(able.timeline, 1)[0]["event"] == "queue_resumed"
+
+
+async def test_a_misfit_stops_no_task_though_the_folder_for_misfits_was_removed(
+    able: Project,
+) -> None:
+    (able.queue / "misfit.json").write_text("{}")
+    submit(able, utc_now())
+    able.invalid.rmdir()
+    worker = Worker(able, Wakeups(), BARE)
+    await worker._own()
+    worker._scan._monotonic = iter([0.0, 0.0, 99.0, 99.0, 99.0, 99.0]).__next__
+    worker._look()
+    await worker._try_claim(worker._look())
+    worker._lock.release()
+    assert ids_in(able.running) == ["1"]
+    assert (able.invalid / "misfit.json").exists()
+
+
+def test_a_fresh_start_is_for_the_next_run_alone(project: Project) -> None:
+    now = utc_now()
+    submit(project, now, fresh=True)
+    claimed = start.claim(project, "1", BARE, "u-1", now)
+    assert claimed is not None
+    assert not claimed.fresh
+
+
+def test_the_model_of_the_command_line_counts_more_than_that_of_the_settings(able: Project) -> None:
+    settings = {"builder": {"command": "/bin/true", "model": "sonnet"}}
+    able.config.write_text(json.dumps(settings))
+    worker = Worker(able, Wakeups(), BARE, WorkerOptions(model="opus"))
+    assert worker._ready().config.builder.model == "opus"
