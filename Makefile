@@ -33,7 +33,7 @@ format: $(BIN)/.dev  ## put the code into shape
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: $(BIN)/.dev  ## measure the figures of the README, each beside its baseline
+bench: $(BIN)/.dev  ## measure the figures, each beside its baseline
 	$(BIN)/python -m benchmarks $(ARGS)
 
 clean:  ## remove what was made here

@@ -227,7 +227,9 @@ async def play(root: Path, env: dict[str, str]) -> None:
 def show_the_end(root: Path, env: dict[str, str]) -> None:
     """Timeline, diff, and where the files lie."""
     console.print(Rule("The timeline (loop timeline)"))
-    console.print(loop_command("timeline", env=env, cwd=root), markup=False, end="")
+    drawn = {"COLUMNS": str(console.width), **({"FORCE_COLOR": "1"} if console.is_terminal else {})}
+    sys.stdout.write(loop_command("timeline", env=env | drawn, cwd=root))
+    sys.stdout.flush()
     console.print(Rule("What task 1 changed"))
     result = json.loads((root / ".ai/completed/0001.json").read_text(encoding="utf-8"))
     snapshot = result["snapshot"]

@@ -35,6 +35,12 @@ from loop.store.paths import Project
 from loop.store.pauses import next_probe
 
 _SAID_CHARACTERS = 2000
+#: What a person does about a pause that does not end by itself.
+_MENDS = {
+    "login": "; run `claude` in a terminal and `/login`, then `loop resume` (an API key in the "
+    "environment counts only with builder.inherit_api_key)",
+    "credit": "; add credit to the account, then `loop resume`",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,8 +206,10 @@ def _retries(task: Task, outcome: Outcome, config: Config) -> bool:
 
 
 def _pause(project: Project, task: Task, outcome: Outcome, now: datetime) -> bool:
-    pause = next_probe(project, outcome.reason, outcome.summary, outcome.until, now)
-    event = rules.paused(task, outcome.reason, outcome.summary, pause.until, now, tries=pause.tries)
+    kind = outcome.reason
+    why = f"{kind.replace('_', ' ')}: {outcome.summary}{_MENDS.get(kind, '')}"
+    pause = next_probe(project, kind, why, outcome.until, now)
+    event = rules.paused(task, kind, why, pause.until, now, tries=pause.tries)
     note = "Your last run was cut off by a limit of the account; go on where it stopped."
     return queue.give_back(
         project, task, event, retry=False, note=note if task.runs[-1].turns else None, pause=pause

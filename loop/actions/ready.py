@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from loop.builder.executable import find_claude
-from loop.builder.permissions import approved
+from loop.builder.permissions import approved, check_command
 from loop.core.config import Config
 from loop.errors import NotReady
 from loop.git.command import find_git
@@ -44,7 +44,9 @@ def ready(project: Project, env: Mapping[str, str]) -> Ready:
     _own_folder(project)
     config = load_config(project)
     find_git()
-    return Ready(config, find_claude(config, env), approved(project))
+    claude = find_claude(config, env)
+    check_command(project, config)
+    return Ready(config, claude, approved(project))
 
 
 def _own_folder(project: Project) -> None:

@@ -171,8 +171,8 @@ COMMANDS = (
         "cancel",
         "Day by day",
         "cancel a task, queued or running",
-        "Cancel a task: a queued one at once, a running one by ending its run. What it has\n"
-        "changed in the files stays, and can be run again with `loop requeue`.",
+        "Cancel a task: a queued one at once, a running one by ending its run. What the run has\n"
+        "changed in the files stays. `loop requeue` runs the task again.",
         _id_argument,
         cancel,
     ),

@@ -6,11 +6,13 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 
 from loop.cli.view import Cell, View, cell, glyph
-from loop.cli.wording import counted, dollars, one_line, short_time, span
+from loop.cli.wording import counted, dollars, one_line, pause_reason, short_time, span
 
 Fields = Mapping[str, object]
 Row = tuple[Cell, ...]
 _TEXT_CHARACTERS = 200
+#: Seconds without a word from which on they are worth one.
+_SILENT_S = 10
 
 
 def event_row(event: Fields, now: datetime) -> Row:
@@ -29,6 +31,18 @@ def event_row(event: Fields, now: datetime) -> Row:
 def progress_row(progress: Fields) -> Row:
     """What the Builder did last, and how far it is."""
     return _row("", "", Cell(" "), "", cell(progress_words(progress), "dim"))
+
+
+def hint_row(event: Fields) -> Row | None:
+    """What to look at after a run that ended the task otherwise than well; None for the others."""
+    task_id = event.get("task_id")
+    if event.get("event") != "run_completed" or event.get("retry") or not task_id:
+        return None
+    shows = {"needs_input": "shows the question", "failure": "shows why"}.get(
+        str(event.get("status"))
+    )
+    words = f"→ `loop status {task_id}` {shows}"
+    return _row("", "", Cell(" "), "", cell(words, "dim")) if shows else None
 
 
 def trouble_row(trouble: Fields) -> Row:
@@ -59,7 +73,7 @@ def progress_words(progress: Fields) -> str:
         words.append(one_line(progress["last_action"], _TEXT_CHARACTERS))
     words.append(span(progress.get("elapsed_s")))
     silent_s = progress.get("silent_s")
-    if isinstance(silent_s, int | float):
+    if isinstance(silent_s, int | float) and silent_s >= _SILENT_S:
         words.append(f"silent {span(silent_s)}")
     return " · ".join(words)
 
@@ -116,7 +130,20 @@ def _edited(event: Fields) -> str:
 
 
 def _paused(event: Fields) -> str:
-    return f"queue paused: {one_line(event.get('reason', ''), _TEXT_CHARACTERS)}"
+    why = pause_reason(event.get("reason", ""), event.get("actor"))
+    return f"queue paused: {one_line(why, _TEXT_CHARACTERS)}" if why else "queue paused"
+
+
+def _recovered(event: Fields) -> str:
+    return f"run taken over: {_FOUND.get(str(event.get('found')), event.get('found'))}"
+
+
+_FOUND = {
+    "launch": "it had not started yet",
+    "wait": "it goes on",
+    "judge": "it had ended meanwhile",
+    "set_aside": "its record can't be read",
+}
 
 
 def _undone(event: Fields) -> str:
@@ -140,7 +167,7 @@ _WORDS: dict[str, Callable[[Fields], str]] = {
     "escalated_to_user": lambda event: f"asks you: {event.get('question')}",
     "queue_paused": _paused,
     "queue_resumed": lambda event: "queue resumed",
-    "run_recovered": lambda event: f"run taken over ({event.get('found')})",
+    "run_recovered": _recovered,
     "checkpoint_skipped": lambda event: "no checkpoint",
     "undone": _undone,
     "notification_failed": lambda event: f"notification by {event.get('service')} failed",

@@ -71,7 +71,7 @@ def _blocks(event: dict[str, Any]) -> list[dict[str, Any]]:
 def _ours(event: dict[str, Any]) -> Iterator[Entry]:
     match event.get("event"):
         case "started":
-            yield Entry("run", f"run {event.get('run', '?')}")
+            yield Entry("run", f"run {event.get('number') or event.get('run', '?')}")
         case "void":
             yield Entry("note", "the run was called off before it started")
         case "ended" if event.get("ended_by"):

@@ -17,17 +17,20 @@ def pause(given: Namespace) -> int:
     from loop.actions.status import pause_data
     from loop.cli.place import project_of, utc_now
     from loop.cli.printing import say, write_json
+    from loop.cli.wording import pause_reason
 
     now = utc_now()
     reason = " ".join(given.reason).strip() or None
     current = hold(project_of(given), "user", reason, now)
     changed = current.since == now
+    why = pause_reason(current.reason, current.by)
+    words = f": {why}" if why else ""
     if given.json:
         write_json({"paused": pause_data(current), "changed": changed})
     elif changed:
-        say(f"‖ paused: {current.reason}; what runs goes on, `loop resume` lifts it")
+        say(f"‖ paused{words}; what runs goes on, `loop resume` lifts it")
     else:
-        say(f"‖ was paused already by the {current.by}: {current.reason}")
+        say(f"‖ was paused already by the {current.by}{words}")
     return 0
 
 
@@ -37,12 +40,14 @@ def resume(given: Namespace) -> int:
     from loop.actions.status import pause_data
     from loop.cli.place import project_of, utc_now
     from loop.cli.printing import say, write_json
+    from loop.cli.wording import pause_reason
 
     lifted = lift(project_of(given), "user", utc_now())
     if given.json:
         write_json({"lifted": pause_data(lifted) if lifted else None, "changed": bool(lifted)})
     elif lifted:
-        say(f"▶ resumed; it was paused by the {lifted.by}: {lifted.reason}")
+        why = pause_reason(lifted.reason, lifted.by)
+        say(f"▶ resumed; it was paused by the {lifted.by}" + (f": {why}" if why else ""))
     else:
         say("the queue was not paused; nothing was changed")
     return 0

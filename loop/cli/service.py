@@ -93,7 +93,8 @@ def _work(
 ) -> int:
     from loop.cli.printing import show
     from loop.cli.view import View, cell
-    from loop.store.project_files import read_owner
+    from loop.errors import NotReady
+    from loop.store.project_files import load_config, read_owner
 
     view = View().line("Working on ", cell(project.name, "bold"), f" ({project.root})")
     owner = read_owner(project)
@@ -101,7 +102,12 @@ def _work(
         who = f"process {owner.pid}" if owner.pid else "another process"
         view.line(f"{who} ({owner.driver}) does so now; this one takes over when it ends", indent=2)
     if not drain:
-        view.line(cell("Ctrl-C ends it", "dim"), indent=2)
+        try:
+            stops = load_config(project).on_shutdown == "stop"
+        except NotReady:  # told when it is needed
+            stops = False
+        run = "and the run under way" if stops else "a run under way goes on until it has ended"
+        view.line(cell(f"Ctrl-C ends it{' ' if stops else '; '}{run}", "dim"), indent=2)
     show(view)
     from loop.service.app import work as run_worker
     from loop.service.worker import WorkerOptions
@@ -114,7 +120,7 @@ def _work(
 
 def news_printer() -> Callable[[dict[str, object]], None]:
     """Prints events as they come, and of the progress what is new in it."""
-    from loop.cli.event_rows import event_row, progress_row, rows_view, trouble_row
+    from loop.cli.event_rows import event_row, hint_row, progress_row, rows_view, trouble_row
     from loop.cli.place import utc_now
     from loop.cli.printing import show
 
@@ -125,7 +131,8 @@ def news_printer() -> Callable[[dict[str, object]], None]:
         if news.get("event") == "trouble":
             show(rows_view(trouble_row(news)))
         elif news.get("event") != "progress":
-            show(rows_view(event_row(news, utc_now())))
+            hint = hint_row(news)
+            show(rows_view(event_row(news, utc_now()), *([hint] if hint else [])))
         elif news.get("last_action") not in (None, last):
             last = news["last_action"]
             show(rows_view(progress_row(news)))

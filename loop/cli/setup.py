@@ -74,11 +74,23 @@ def _init_view(report: InitReport) -> View:
         return _add_steps(view, odd)
     view.line(cell("Set up", "bold"), " ", cell(root))
     _add_steps(view, report.steps)
+    if not report.is_new:
+        return view.line().line("`loop instructions` prints the Project Instructions again")
+    if report.server is None:
+        view.heading("Next")
+        view.line('1. Queue a task: loop add "what is to be done"', indent=2)
+        view.line("2. Have it done: loop work", indent=2)
+        return view.line(
+            "With a Claude Desktop: run `loop init` again, it prints what to paste there", indent=2
+        )
     view.heading("Project Instructions: paste them into a Project of Claude Desktop")
     view.line().paragraph(report.instructions)
     view.heading("Next")
-    server = f", which has the server {report.server} now" if report.server else ""
-    view.line(f"1. Restart Claude Desktop{server}, and paste the text above", indent=2)
+    view.line(
+        f"1. Start Claude Desktop, which has the server {report.server} now, and paste the text "
+        "above into a Project",
+        indent=2,
+    )
     return view.line('2. Ask for something there, or here: loop add "what is to be done"', indent=2)
 
 
@@ -121,8 +133,8 @@ def _findings_view(findings: list[Finding]) -> View:
     view = View()
     for finding in findings:
         view.line(Cell(*_LEVELS[finding.level]), " ", cell(finding.what))
-        if finding.mend and not finding.ok:
-            view.line(cell(f"→ {finding.mend}", "bold"), indent=2)
+        if finding.mend:
+            view.line(cell(f"→ {finding.mend}", "dim" if finding.ok else "bold"), indent=2)
     wrong = sum(f.level == "error" for f in findings)
     return view.line().line(
         f"{wrong} to mend before a task can run" if wrong else "Nothing keeps a task from running"

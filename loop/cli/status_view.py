@@ -7,7 +7,7 @@ from typing import Any
 
 from loop.cli.event_rows import progress_words
 from loop.cli.view import Cell, View, Words, cell, glyph
-from loop.cli.wording import dollars, short_time
+from loop.cli.wording import dollars, pause_reason, short_time
 
 _SHOWN = 10
 
@@ -16,7 +16,7 @@ def status_view(data: dict[str, Any], now: datetime) -> View:
     """The project, its worker, what keeps it, what runs, waits and has ended, and misfits."""
     view = View().line(cell(data["project"], "bold"), "  ", cell(data["root"], "dim"))
     view.line("worker   ", *_worker(data["worker"], now))
-    if data["paused"]:
+    if data["paused"] and not (data["problem"] and _ends_when_mended(data["paused"])):
         view.line("paused   ", glyph("paused"), " ", *_pause(data["paused"], now))
     if data["problem"]:
         view.line("problem  ", glyph("failure"), " ", cell(data["problem"], "red"))
@@ -46,11 +46,18 @@ def _worker(worker: dict[str, Any] | None, now: datetime) -> list[Cell]:
             Cell(f": {worker['driver']}, process {worker['pid']}, since {since}")]  # fmt: skip
 
 
+def _ends_when_mended(pause: dict[str, Any]) -> bool:
+    """Whether it is the worker's, for something missing: the problem says it, and more lately."""
+    return pause["by"] == "worker" and not pause.get("until")
+
+
 def _pause(pause: dict[str, Any], now: datetime) -> list[Words]:
     until = f", until {short_time(pause['until'], now)}" if pause.get("until") else ""
+    why = pause_reason(pause["reason"], pause["by"])
+    by = f"by the {pause['by']}{until}"
     return [
-        cell(pause["reason"], "yellow"),
-        f" (by the {pause['by']}{until}); `loop resume` lifts it",
+        cell(why or by, "yellow"),
+        f" ({by}); `loop resume` lifts it" if why else "; `loop resume` lifts it",
     ]
 
 

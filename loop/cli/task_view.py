@@ -99,6 +99,12 @@ def _result(view: View, result: dict[str, Any], task_id: str) -> None:
     denials = result.get("permission_denials") or []
     _list(view, "Refused by the rules",
           [f"{d['tool']} {d['input']} (allowed by: {d['rule']})" for d in denials])  # fmt: skip
+    if denials:
+        view.paragraph(
+            "to allow one: put it into permissions.allow in .ai/builder.settings.json, then "
+            "`loop init`",
+            indent=2,
+        )
     view.line()
     facts = [counted(result["runs"], "run"), span(result.get("duration_s")),
              dollars(result.get("cost_usd"))]  # fmt: skip
@@ -108,7 +114,9 @@ def _result(view: View, result: dict[str, Any], task_id: str) -> None:
     if result.get("log_path"):
         view.line("log ", cell(result["log_path"]), f" (`loop log {task_id}` shows it)")
     if result["status"] == "needs_input":
-        view.line(cell(f"loop requeue {task_id} your answer", "bold"), " answers it")
+        view.line("to answer: ", cell(f'loop requeue {task_id} "your answer"', "bold"))
+    elif result["status"] == "failure":
+        view.line("to run it again: ", cell(f'loop requeue {task_id} "what to change"', "bold"))
 
 
 def _lines(change: dict[str, Any]) -> str:

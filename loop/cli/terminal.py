@@ -36,7 +36,12 @@ def draw(view: View) -> None:
 
 def drawn(view: View) -> Group:
     """The view as one thing that rich can draw again and again."""
-    return Group(*map(_drawn, view.blocks))
+    return Group(*(_indented(b) if isinstance(b, Line) else _drawn(b) for b in view.blocks))
+
+
+def _indented(line: Line) -> RenderableType:
+    """A line that is wrapped here: what comes below stands under its beginning."""
+    return Padding(Text.assemble(*map(_text, line.cells)), (0, 0, 0, line.indent))
 
 
 def _drawn(block: Block) -> RenderableType:

@@ -22,7 +22,7 @@ def _arguments(parser: ArgumentParser) -> None:
 def timeline(given: Namespace) -> int:
     """Prints the last events; with `--follow` the new ones, too, as they come."""
     from loop.cli.place import project_of
-    from loop.cli.printing import write_json
+    from loop.cli.printing import say, write_json
     from loop.core.task_id import checked_id
     from loop.store import timeline as file
 
@@ -34,6 +34,8 @@ def timeline(given: Namespace) -> int:
             write_json(events)
         else:
             _print(events)
+            if not events and given.lines:
+                say("nothing has happened yet")
         return 0
     events, offset = file.read_from(path, 0)
     events = [event for event in events if task_id in (None, event.get("task_id"))]

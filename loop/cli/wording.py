@@ -41,9 +41,15 @@ def one_line(text: object, most: int | None = None) -> str:
 
 def for_person(message: str) -> str:
     """An error in the words of the command line."""
+    message = message.removeprefix("task_id: ")
     for tool, command in _COMMANDS.items():
         message = message.replace(tool, command)
     return one_line(message)
+
+
+def pause_reason(reason: object, by: object) -> str:
+    """Why the queue is paused; empty when nobody said more than that it is."""
+    return "" if reason == f"paused by the {by}" else str(reason)
 
 
 def short_time(moment: object, now: datetime) -> str:

@@ -8,6 +8,7 @@ from msgspec import Meta, Struct, field
 
 from loop.core.checks import clean_text, convert
 from loop.core.task import Attempts, Dollars, Minutes, Name, Turns, decode_object
+from loop.errors import BadInput
 
 Seconds = Annotated[float, Meta(gt=0, le=7 * 24 * 3600)]
 Count = Annotated[int, Meta(ge=1, le=1_000_000)]
@@ -136,11 +137,15 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 def decode_config(data: bytes) -> Config:
-    """Settings from the bytes of config.json; an empty file sets nothing.
+    """Settings from the bytes of config.json.
+
+    An empty file is refused: an editor that saves in place leaves one for a moment.
 
     Raises:
         BadInput: names the key.
     """
-    raw: dict[str, Any] = decode_object(data) if data.strip() else {}
+    if not data.strip():
+        raise BadInput("", "the file is empty; `{}` leaves all settings at their defaults")
+    raw: dict[str, Any] = decode_object(data)
     clean_text(raw)
     return convert(raw, Config)

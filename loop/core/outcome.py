@@ -348,7 +348,9 @@ def _warnings(status: str, facts: _Facts, denials: tuple[Denial, ...]) -> list[s
         found.append("not a git repository: changes are not listed and can't be undone")
     elif facts.report and status == "success":
         missing = [p for p in facts.report.files_changed if not _is_changed(p, ending.changed)]
-        found += ["claimed as changed, but not: " + ", ".join(missing[:20])] if missing else []
+        if missing:
+            found.append("the report names files that the run did not change: "
+                         + ", ".join(missing[:20]))  # fmt: skip
     found += [f"left running after the run and ended: {command}" for command in ending.swept]
     return found
 

@@ -55,7 +55,10 @@ def require(verb: str, task_id: str, state: str) -> None:
     """
     if state not in FROM[verb]:
         hint = _HINTS.get(verb, "nothing was changed")
-        raise WrongState(f"task {task_id} is {state}: {hint}")
+        ended = state in FROM["requeue"]
+        raise WrongState(
+            f"task {task_id} {f'has ended ({state})' if ended else f'is {state}'}: {hint}"
+        )
 
 
 def submit(task: Task, actor: Actor, now: datetime) -> Event:

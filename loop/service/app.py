@@ -157,7 +157,7 @@ async def _narrate(parts: _Parts, show: Show) -> None:
             for event in events:
                 show(event)
                 match event["event"]:
-                    case "run_started":
+                    case "run_started" | "run_recovered":
                         running = str(event["task_id"])
                     case "run_completed" | "queue_paused":
                         running = None

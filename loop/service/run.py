@@ -22,7 +22,9 @@ async def spawn(project: Project, prepared: Prepared) -> int:
     What came of it is not asked here: the files say it (core/recovery.py).
     """
     err = project.err(prepared.task.id)
-    with err.open("ab") as stderr:
+    # For its owner only, like the log: what Claude Code complains of may be private.
+    descriptor = os.open(err, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    with os.fdopen(descriptor, "ab") as stderr:
         process = await asyncio.create_subprocess_exec(
             *prepared.command,
             stdin=asyncio.subprocess.DEVNULL,

@@ -16,10 +16,12 @@ from loop.setup.step import Step
 from loop.store.paths import Project
 
 WHAT = "server in Claude Desktop"
+#: While it runs, Claude Desktop may write its own old file over ours.
 RESTART = (
-    "if Claude Desktop is running, quit it fully (not only its window), run this again to see "
-    "`unchanged`, and start it: while it runs it may write its own old file over this one"
+    "if Claude Desktop is running, quit it fully (not only its window), run `loop init` again, and "
+    "start it"
 )
+GONE = "if Claude Desktop was running, quit it fully and see that the entry stays out"
 
 
 class SeveralPlaces(LoopError):
@@ -99,7 +101,7 @@ def take_out(project: Project, *, env: Mapping[str, str], platform: str) -> list
         for name, owner in registered(path).items():
             if owner is not None and owner.resolve() == project.root:
                 unregister(path, name)
-                steps.append(Step(WHAT, str(path), "updated", f"{name} is out; {RESTART}"))
+                steps.append(Step(WHAT, str(path), "updated", f"{name} is out; {GONE}"))
     return steps or [Step(WHAT, "(none)", "unchanged", "no entry for this project")]
 
 

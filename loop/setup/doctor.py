@@ -33,7 +33,7 @@ def examine(
     repository, finding = examine_project.repository(project)
     findings.append(finding)
     findings.extend(examine_project.texts(project, repository))
-    findings.extend(examine_builder.claude(config, env, platform))
+    findings.extend(examine_builder.claude(project, config, env, platform))
     findings.extend(examine_builder.rules(project))
     findings.extend(examine_builder.keys(project, config, env))
     findings.extend(desktop(project, env, platform))

@@ -22,7 +22,7 @@ from loop.builder.executable import (
     older_than_needed,
     version_of,
 )
-from loop.builder.permissions import approved
+from loop.builder.permissions import approved, check_command
 from loop.core.config import Config
 from loop.errors import LoopError, NotReady
 from loop.setup.builder_rules import our_hooks
@@ -48,8 +48,15 @@ def python() -> Finding:
     return good(f"loop {__version__} on Python {version}, {sys.executable}")
 
 
-def claude(config: Config, env: Mapping[str, str], platform: str) -> Iterator[Finding]:
+def claude(
+    project: Project, config: Config, env: Mapping[str, str], platform: str
+) -> Iterator[Finding]:
     """Claude Code: where, which version, and whether Claude Desktop's server finds it too."""
+    try:
+        check_command(project, config)  # before it is asked for its version: that starts it
+    except NotReady as problem:
+        yield error(str(problem), INIT)
+        return
     try:
         found = find_claude(config, env)
     except NotReady as problem:
@@ -73,16 +80,20 @@ def claude(config: Config, env: Mapping[str, str], platform: str) -> Iterator[Fi
     except NotReady:
         yield warning(
             "a server started by Claude Desktop gets a short PATH and won't find Claude Code",
-            f'set {{"builder": {{"command": "{found}"}}}} in .ai/config.json',
+            f'set {{"builder": {{"command": "{found}"}}}} in .ai/config.json, then {INIT}',
         )
 
 
 def rules(project: Project) -> Iterator[Finding]:
-    """Whether the rules are approved, mean what they say, and our hooks work."""
+    """Whether the rules are approved, mean what they say, and our hooks work.
+
+    Hooks are tried only as they were approved: a pulled file could name any command.
+    """
     data = read(project.builder_settings)
     if data is None:
         yield error("there is no .ai/builder.settings.json", INIT)
         return
+    copy = None
     try:
         copy = approved(project)
         yield good(f"the Builder's rules are approved, {copy}")
@@ -94,7 +105,7 @@ def rules(project: Project) -> Iterator[Finding]:
         yield error(f".ai/builder.settings.json: {problem}", "mend it by hand, then " + INIT)
         return
     yield from _dead_rules(settings, project.root)
-    yield from _hooks(project, settings)
+    yield from _hooks(project, settings, may_run=copy is not None)
 
 
 def keys(project: Project, config: Config, env: Mapping[str, str]) -> Iterator[Finding]:
@@ -170,12 +181,14 @@ def _dead_rules(settings: dict[str, Any], root: Path) -> Iterator[Finding]:
                       f"deny `{wanted}.ai/**)`, then " + INIT)  # fmt: skip
 
 
-def _hooks(project: Project, settings: dict[str, Any]) -> Iterator[Finding]:
+def _hooks(project: Project, settings: dict[str, Any], *, may_run: bool) -> Iterator[Finding]:
     found = our_hooks(settings)
     for event in ("PreToolUse", "Stop"):
         hooks = found.get(event)
         if not hooks:
             yield error(f"our {event} hook is missing from .ai/builder.settings.json", INIT)
+            continue
+        if not may_run:
             continue
         problem = _try_hook(project, event, hooks[0])
         if problem:

@@ -107,8 +107,11 @@ def queue(project: Project) -> Iterator[Finding]:
     pause = read_pause(project)
     if pause is not None:
         until = f" until {pause.until.astimezone():%Y-%m-%d %H:%M}" if pause.until else ""
-        yield warning(f"the queue is paused by the {pause.by}{until}: {pause.reason}",
-                      "run `loop resume`")  # fmt: skip
+        by_itself = pause.by == "worker" and pause.until is None
+        yield error(
+            f"the queue is paused by the {pause.by}{until}: {pause.reason}",
+            "mend that, and it goes on by itself" if by_itself else "run `loop resume`",
+        )
     misfits = _invalid(project)
     if misfits:
         names = ", ".join(misfits[:3]) + (", ..." if len(misfits) > 3 else "")

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from loop.builder.permissions import approve, approved_file
+from loop.builder.permissions import approve, approved_command_file, approved_file
 from loop.errors import LoopError, NotFound, NotReady
 from loop.git.command import Repository, repository_of
 from loop.setup import desktop_entry, foreign_file, project_texts
@@ -42,6 +42,14 @@ class InitReport:
     steps: list[Step]
     #: the Project Instructions, to paste
     instructions: str
+
+    @property
+    def is_new(self) -> bool:
+        """Whether the project, or its server in Claude Desktop, was not there before."""
+        made = {step.what for step in self.steps if step.outcome in ("created", "updated")}
+        return desktop_entry.WHAT in made or any(
+            step.what == "folders" and step.outcome == "created" for step in self.steps
+        )
 
 
 def initialise(
@@ -157,19 +165,22 @@ def _write_rules(project: Project, rules: bytes, python: Path, env: Mapping[str,
 
 
 def _approve(project: Project) -> Step:
-    target = approved_file(project)
-    before = read(target)
+    target, beside = approved_file(project), approved_command_file(project)
+    before = read(target), read(beside)
     try:
         approve(project)
     except OSError as error:
         raise cannot_write(target, error) from None
-    if before == read(target):
+    now = read(target), read(beside)
+    if before == now:
         return Step("approved rules", str(target), "unchanged")
     note = (
         "running `loop init` approves the rules as they stand in .ai/builder.settings.json: the "
         "Builder gets this copy"
     )
-    return Step("approved rules", str(target), "created" if before is None else "updated", note)
+    if now[1] not in (None, before[1]):
+        note += "; approved, too: builder.command, builder.extra_args and verify in .ai/config.json"
+    return Step("approved rules", str(target), "created" if before[0] is None else "updated", note)
 
 
 def _repository(project: Project) -> tuple[Repository | None, Step]:

@@ -33,6 +33,6 @@ def warning_about(python: Path, root: Path, env: Mapping[str, str]) -> str | Non
     if why is None:
         return None
     return (
-        f"{python} {why}: the hooks and the server die with it; install to stay (`pipx install "
-        "claude-automation-loop` or `uv tool install ...`) and run `loop init` again"
+        f"{python} {why}: the hooks and the server die with it; install to stay, with `pipx "
+        "install` or `uv tool install` and the checkout's folder, and run `loop init` again"
     )

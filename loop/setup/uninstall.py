@@ -48,7 +48,10 @@ def uninstall(
     steps.append(Step("README.md", str(project.root), "kept", "it is the project's"))
     if purge:
         return [*steps, _drop_snapshots(project), _purge(project)]
-    note = "holds the record of all work; `loop uninstall --purge` removes it, with the snapshots"
+    note = (
+        "holds the record of all work, and git no longer ignores it; `loop uninstall --purge` "
+        "removes it, with the snapshots"
+    )
     return [*steps, Step("folders", str(project.ai), "kept", note)]
 
 

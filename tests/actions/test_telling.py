@@ -72,8 +72,8 @@ async def test_a_pause_that_the_worker_is_about_to_lift_does_not_end_the_turn(
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     project.builder_settings.write_text("{}")
-    approve(project)
     project.config.write_text(json.dumps({"builder": {"command": "/bin/true"}}))
+    approve(project)
     now = utc_now()
     until = None if kind == "no_claude" else now - timedelta(minutes=1)
     pause_for(project, kind, "as it was", until, now - timedelta(hours=1))

@@ -4,9 +4,17 @@ from pathlib import Path
 
 import pytest
 
-from loop.builder.permissions import approve, approved, approved_file, forget
+from loop.builder.permissions import (
+    approve,
+    approved,
+    approved_command_file,
+    approved_file,
+    check_command,
+    forget,
+)
 from loop.errors import NotReady
 from loop.store.paths import Project
+from loop.store.project_files import load_config
 
 RULES = b'{"permissions": {"allow": ["Read"]}}\n'
 
@@ -75,3 +83,36 @@ def test_forgetting_takes_the_copy_away(project: Project) -> None:
     forget(project)
     assert not copy.parent.exists()
     assert project.builder_settings.read_bytes() == RULES
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        '"builder": {"command": "/evil"}',
+        '"builder": {"extra_args": ["--allowedTools=Bash"]}',
+        '"verify": {"test_command": "/evil"}',
+        '"verify": {"lint_command": "/evil"}',
+    ],
+)
+def test_what_the_settings_want_executed_counts_only_when_approved(
+    project: Project, asked: str
+) -> None:
+    project.builder_settings.write_bytes(RULES)
+    approve(project)
+    check_command(project, load_config(project))
+    project.config.write_text(f"{{{asked}}}")
+    with pytest.raises(NotReady, match="not what was approved") as error:
+        check_command(project, load_config(project))
+    assert error.value.kind == "permissions"
+    approve(project)
+    check_command(project, load_config(project))
+
+
+def test_settings_that_go_back_to_the_defaults_need_no_approval(project: Project) -> None:
+    project.builder_settings.write_bytes(RULES)
+    project.config.write_text('{"builder": {"command": "/opt/claude"}}')
+    approve(project)
+    project.config.write_text('{"builder": {"max_turns": 5}}')
+    check_command(project, load_config(project))
+    approve(project)
+    assert not approved_command_file(project).exists()

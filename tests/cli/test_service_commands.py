@@ -127,12 +127,37 @@ def test_what_happens_is_printed_and_progress_only_when_it_is_new(
           "task_id": "1"})  # fmt: skip
     show(progress)
     show(progress | {"elapsed_s": 66})
-    show(progress | {"turns": 3, "last_action": "gives its report"})
+    show(progress | {"turns": 3, "last_action": "gives its report", "silent_s": 10})
     show({"event": "trouble", "reason": "the disk is full"})
     lines = [line.strip() for line in capsys.readouterr().out.splitlines()]
     assert lines[0].endswith("▶  1     run 1 starts")
     assert lines[1:] == [
-        "2 turns · Bash make · 1 min 5 s · silent 3 s",
-        "3 turns · gives its report · 1 min 5 s · silent 3 s",
+        "2 turns · Bash make · 1 min 5 s",
+        "3 turns · gives its report · 1 min 5 s · silent 10 s",
         "✗        the disk is full",
     ]
+
+
+@pytest.mark.parametrize(
+    ("status", "hint"),
+    [("needs_input", "→ `loop status 7` shows the question"),
+     ("failure", "→ `loop status 7` shows why"), ("success", None)],
+)  # fmt: skip
+def test_after_an_ending_that_wants_a_look_it_is_said_where(
+    status: str, hint: str | None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ended: dict[str, object] = {
+        "ts": "2026-07-23T10:00:00Z", "actor": "builder", "event": "run_completed", "run": 1,
+        "task_id": "7", "status": status, "reason": status, "cost_usd": 0.1,
+    }  # fmt: skip
+    news_printer()(ended)
+    lines = [line.strip() for line in capsys.readouterr().out.splitlines()]
+    assert lines[1:] == ([hint] if hint else [])
+
+
+def test_work_says_what_ctrl_c_leaves(project: Project, env: dict[str, str]) -> None:
+    done = _start(project, env, "work", stdin=subprocess.DEVNULL)
+    assert "Ctrl-C ends it; a run under way goes on until it has ended\n" in done.stdout
+    project.config.write_text('{"on_shutdown": "stop"}')
+    done = _start(project, env, "work", stdin=subprocess.DEVNULL)
+    assert "Ctrl-C ends it and the run under way\n" in done.stdout

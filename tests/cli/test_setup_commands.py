@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -23,9 +24,17 @@ def folder(tmp_path: Path) -> Path:
     return path
 
 
+def has_desktop() -> None:
+    """Puts the folder of Claude Desktop where each system has it."""
+    for name in (".config/Claude", "Library/Application Support/Claude"):
+        Path(os.environ["HOME"], name).mkdir(parents=True, exist_ok=True)
+    Path(os.environ["XDG_CONFIG_HOME"], "Claude").mkdir(parents=True, exist_ok=True)
+
+
 def test_init_tells_its_steps_then_the_text_to_paste_then_what_is_next(
     loop: Loop, folder: Path
 ) -> None:
+    has_desktop()
     called = loop("init", str(folder))
     assert (called.code, called.err) == (0, "")
     steps, _, rest = called.out.partition("\nProject Instructions: ")
@@ -35,6 +44,22 @@ def test_init_tells_its_steps_then_the_text_to_paste_then_what_is_next(
     assert "# Your role: the Architect of new" in pasted
     assert [line[:5] for line in after.splitlines()] == ["  1. ", "  2. "]
     assert Project(folder).queue.is_dir()
+
+
+def test_without_a_desktop_nothing_is_said_of_pasting(loop: Loop, folder: Path) -> None:
+    text = loop("init", "--no-desktop", str(folder)).out
+    assert "Start Claude Desktop" not in text and "# Your role" not in text
+    assert "2. Have it done: loop work\n" in text
+
+
+def test_an_approval_does_not_print_the_whole_text_again(loop: Loop, folder: Path) -> None:
+    has_desktop()
+    loop("init", str(folder))
+    rules = Project(folder).builder_settings
+    rules.write_text(rules.read_text().replace('"Read"', '"Read", "Bash(npm test)"', 1))
+    text = loop("init", str(folder)).out
+    assert "✓ updated    approved rules" in text
+    assert "# Your role" not in text and "`loop instructions` prints" in text
 
 
 def test_a_second_init_is_quiet(loop: Loop, folder: Path) -> None:
@@ -74,6 +99,18 @@ def test_doctor_says_what_mends_and_fails_on_an_error(
     assert all(set(f) == {"ok", "level", "what", "mend"} for f in data.json["findings"])
     assert any("/nowhere/claude" in str(f) and f["level"] == "error" and f["mend"]
                for f in data.json["findings"])  # fmt: skip
+
+
+def test_doctor_says_what_to_do_about_a_note_and_about_a_pause(loop: Loop, folder: Path) -> None:
+    loop("init", str(folder))
+    assert (
+        "· nobody works the queue\n  → start Claude Desktop, or run `loop work`\n"
+        in loop("doctor", "--project", str(folder)).out
+    )
+    loop("pause", "lunch", "--project", str(folder))
+    called = loop("doctor", "--project", str(folder))
+    assert called.code == 1 and "Nothing keeps a task from running" not in called.out
+    assert "lunch\n  → run `loop resume`\n" in called.out
 
 
 def test_instructions_are_the_text_alone(loop: Loop, folder: Path) -> None:

@@ -182,7 +182,9 @@ def test_a_settled_task_is_shown_in_full(loop: Loop, project: Project) -> None:
         "  - Bash npm test (allowed by: Bash(npm test))\n",
         "1 run, 3 min 4 s, $0.12\n",
         f"commit {'a' * 40}\n",
-        "loop requeue 1 your answer answers it\n",
+        "  to allow one: put it into permissions.allow in .ai/builder.settings.json, then "
+        "`loop init`\n",
+        'to answer: loop requeue 1 "your answer"\n',
     ):
         assert part in text, text
 
@@ -204,3 +206,23 @@ def test_many_tasks_are_counted_and_not_all_shown(loop: Loop, project: Project) 
 def test_watch_needs_a_terminal(loop: Loop) -> None:
     called = loop("watch")
     assert called.code == 1 and "watch needs a terminal" in called.err
+
+
+def test_a_pause_for_what_is_missing_is_told_once_as_the_problem(
+    loop: Loop, project: Project
+) -> None:
+    project.config.write_text('{"bilder": {}}')
+    project.paused.write_text(
+        '{"by": "worker", "kind": "config", "reason": "an older one", '
+        '"since": "2026-07-23T10:00:00Z"}'
+    )
+    text = loop("status").out
+    assert "problem  ✗ .ai/config.json: bilder" in text
+    assert "paused " not in text and "an older one" not in text
+
+
+def test_a_pause_without_a_reason_is_not_said_twice(loop: Loop) -> None:
+    assert loop("pause").out == "‖ paused; what runs goes on, `loop resume` lifts it\n"
+    assert "paused   ‖ by the user; `loop resume` lifts it\n" in loop("status").out
+    assert loop("timeline").out.endswith("queue paused\n")
+    assert loop("resume").out == "▶ resumed; it was paused by the user\n"

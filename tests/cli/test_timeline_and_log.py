@@ -39,7 +39,7 @@ def _whole_run() -> list[dict[str, object]]:
     said = [{"type": "text", "text": "no such file"}]
     wrong: dict[str, object] = {"type": "tool_result", "is_error": True, "content": said}
     return [
-        {"type": "loop", "run": _RUN, "event": "started"},
+        {"type": "loop", "run": _RUN, "event": "started", "number": 2},
         {"type": "system", "subtype": "init", "claude_code_version": "2.1.332", "model": "opus"},
         _message("assistant", {"type": "text", "text": "I'll look.\nThen write."}),
         _message("assistant", _tool("Bash", command="git status\n  --short")),
@@ -62,7 +62,7 @@ def test_the_log_says_who_did_what(loop: Loop, project: Project) -> None:
     settled(project, "T", "success", "success")
     _write_log(project, *_whole_run(), tail=b'{"type":"assis')
     assert loop("log", "1").out.splitlines() == [
-        "── run 0000-1",
+        "── run 2",
         "Claude Code 2.1.332, model opus",
         "I'll look.",
         "Then write.",
@@ -82,7 +82,7 @@ def test_the_log_is_data_or_bytes_when_asked_for(
     settled(project, "T", "success", "success")
     data = _write_log(project, *_whole_run())
     entries = loop("log", "1", "--json").json
-    assert entries[0] == {"kind": "run", "text": "run 0000-1", "ok": None, "inner": False}
+    assert entries[0] == {"kind": "run", "text": "run 2", "ok": None, "inner": False}
     assert [entry["kind"] for entry in entries] == [
         "run", "note", "says", "tool", "result", "tool", "result", "tool", "end",
     ]  # fmt: skip
@@ -137,7 +137,7 @@ def test_a_followed_log_goes_on_until_the_task_has_ended(
     process = _start(project, env, "log", "1", "-f")
     try:
         assert process.stdout is not None
-        assert process.stdout.readline() == "── run 0000-1\n"
+        assert process.stdout.readline() == "── run 2\n"
         with project.log("1").open("ab") as log:
             log.write(json.dumps(events[3]).encode() + b"\n")
         settle(project, task, "success", "success")
@@ -216,6 +216,18 @@ def test_the_timeline_can_be_narrowed(loop: Loop, project: Project) -> None:
     ]
     assert loop("timeline", "-n", "0", "--json").json == []
     assert loop("timeline", "-n", "0").out == ""
+
+
+def test_a_timeline_without_events_says_so(loop: Loop) -> None:
+    assert loop("timeline").out == "nothing has happened yet\n"
+    assert loop("timeline", "--json").json == []
+
+
+def test_a_run_that_was_taken_over_is_told_in_words(loop: Loop, project: Project) -> None:
+    event = {"event": "run_recovered", "ts": "2026-07-23T10:00:00Z", "actor": "builder",
+             "task_id": "1", "run": 1, "found": "wait"}  # fmt: skip
+    project.timeline.write_text(json.dumps(event) + "\n")
+    assert loop("timeline").out.rstrip().endswith("run taken over: it goes on")
 
 
 def test_events_that_nobody_knows_are_shown_all_the_same(loop: Loop, project: Project) -> None:

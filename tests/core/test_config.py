@@ -35,9 +35,15 @@ def test_the_documented_settings_are_accepted_as_they_stand() -> None:
     assert decode_config(DOCUMENTED.encode()) == Config()
 
 
-@pytest.mark.parametrize("data", [b"", b" \n", b"{}", b"\xef\xbb\xbf{}"])
-def test_an_empty_file_sets_nothing(data: bytes) -> None:
+@pytest.mark.parametrize("data", [b"{}", b"\xef\xbb\xbf{}"])
+def test_an_empty_object_sets_nothing(data: bytes) -> None:
     assert decode_config(data) == Config()
+
+
+@pytest.mark.parametrize("data", [b"", b" \n"])
+def test_an_empty_file_is_one_that_is_being_saved(data: bytes) -> None:
+    with pytest.raises(BadInput, match="the file is empty"):
+        decode_config(data)
 
 
 def test_one_key_leaves_the_others_at_their_defaults() -> None:

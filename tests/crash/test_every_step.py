@@ -14,8 +14,9 @@ from typing import Any
 
 import pytest
 
-from loop.builder.permissions import approved_file
+from loop.builder.permissions import approved_file, asked_command
 from loop.store.paths import Project
+from loop.store.project_files import load_config
 
 _HERE = Path(__file__).parent
 #: More steps than any of the commands has; a number beyond the last kills nothing.
@@ -120,6 +121,9 @@ def make_bench(folder: Path, killer: subprocess.Popen[str]) -> Bench:
     place = folder / "state" / approved_file(project).relative_to(approved_file(project).parents[2])
     place.parent.mkdir(parents=True)
     place.write_text("{}")
+    asked = asked_command(load_config(project))
+    assert asked is not None
+    place.with_name("command.json").write_bytes(asked)
     return Bench(project, env, launches, killer)
 
 

@@ -115,6 +115,8 @@ class Desk:
         beside = path.with_name(".config.json")
         beside.write_text(json.dumps(config))
         beside.replace(path)
+        if "verify" in settings:  # what is executed counts only when it is approved
+            self.run(str(self.python), "-m", "loop", "init", str(self.root))
 
     def run(self, *command: str) -> str:
         """Run a command in the project, with a server's environment; its stdout."""

@@ -37,6 +37,8 @@ async def test_a_refusal_pauses_the_queue_and_costs_no_attempt(desk: Desk, kind:
         pause = json.loads(desk.project.paused.read_text())
         assert (pause["by"], pause["kind"]) == ("worker", "login" if " " in kind else kind)
         assert pause["reason"] == paused["reason"]
+        assert pause["reason"].startswith(f"{pause['kind'].replace('_', ' ')}: ")
+        assert ("`/login`, then `loop resume`" in pause["reason"]) is (pause["kind"] == "login")
         waiting = desk.queued(task_id)
         assert waiting["runs"][0]["status"] == "paused"
         assert waiting.get("attempt", 1) == 1

@@ -39,6 +39,8 @@ async def test_a_task_without_a_commit_of_the_builder_gets_a_checkpoint(desk: De
     assert started["run"] == completed["run"] == 1
     assert completed["commit_hash"] == head
     assert list(desk.project.running.iterdir()) == []
+    for private in (desk.project.log("1"), desk.project.err("1")):
+        assert private.stat().st_mode & 0o077 == 0, private
 
 
 async def test_a_commit_of_the_builders_own_is_the_result_and_is_not_doubled(desk: Desk) -> None:

@@ -27,8 +27,8 @@ def able(project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> P
     """A project in which a run can start."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     project.builder_settings.write_text("{}")
-    approve(project)
     project.config.write_text(json.dumps({"builder": {"command": "/bin/true"}}))
+    approve(project)
     return project
 
 

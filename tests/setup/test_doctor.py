@@ -15,6 +15,7 @@ from typing import Any
 import psutil
 import pytest
 
+from loop.builder.permissions import approve
 from loop.setup.doctor import Finding, examine
 from loop.setup.examine_builder import dead_rule
 from loop.store.drive import filesystem_of
@@ -84,6 +85,7 @@ def test_a_healthy_project_has_no_faults_and_nothing_is_changed(healthy: Person)
 
 def test_the_real_claude_code_is_found_and_new_enough(healthy: Person) -> None:
     healthy.project.config.write_text(json.dumps({"builder": {"command": str(find_claude())}}))
+    healthy.init()
     told = [finding.what for finding in look(healthy) if str(find_claude()) in finding.what]
     assert told
     assert all(what.startswith("Claude Code 2.") for what in told)
@@ -184,7 +186,7 @@ def key_in_dotenv(person: Person) -> None:
         (changed_rules, "error", "differs from what was approved", "loop init"),
         (no_rules, "error", "no .ai/builder.settings.json", "loop init"),
         (invalid_task, "warning", "abc.json", "NAME.reason"),
-        (paused, "warning", "at lunch", "loop resume"),
+        (paused, "error", "at lunch", "loop resume"),
         (no_entry, "warning", "no entry for this project", "quit Claude Desktop"),
         (damaged_desktop, "error", "line 1, column", "by hand"),
         (change_entry(command="/gone/python"), "error", "/gone/python, which is gone", "loop init"),
@@ -275,7 +277,25 @@ def test_a_claude_code_that_only_the_terminal_finds_is_told(
     assert "short PATH" in fault.what
     assert str(found) in (fault.mend or "")
     healthy.project.config.write_text(json.dumps({"builder": {"command": str(found)}}))
+    healthy.init()
     assert faults(healthy) == []
+
+
+def test_what_was_not_approved_is_not_started_to_look_at_it(
+    healthy: Person, tmp_path: Path
+) -> None:
+    traces = [tmp_path / "hook", tmp_path / "program"]
+    pulled = json.loads(healthy.project.builder_settings.read_text())
+    pulled["hooks"]["Stop"][0]["hooks"][0]["command"] = f"touch '{traces[0]}'; true loop-hook"
+    healthy.project.builder_settings.write_text(json.dumps(pulled))
+    program = tmp_path / "program.sh"
+    program.write_text(f"#!/bin/sh\ntouch '{traces[1]}'\n")
+    program.chmod(0o755)
+    healthy.project.config.write_text(json.dumps({"builder": {"command": str(program)}}))
+    told = [fault.what for fault in faults(healthy)]
+    assert any("builder.command" in what and "approved" in what for what in told)
+    assert any("differs from what was approved" in what for what in told)
+    assert not any(trace.exists() for trace in traces)
 
 
 @pytest.mark.parametrize("inherit", [False, True])
@@ -296,6 +316,7 @@ def with_hook(person: Person, command: str) -> None:
     settings = json.loads(path.read_text())
     settings["hooks"]["Stop"][0]["hooks"][0] |= {"command": command, "timeout": 1}
     path.write_text(json.dumps(settings))
+    approve(person.project)
 
 
 @pytest.mark.parametrize(

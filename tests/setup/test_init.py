@@ -355,7 +355,7 @@ def test_an_interpreter_that_will_not_stay_is_named(person: Person, tmp_path: Pa
         assert why_short_lived(Path(stays), root, env) is None
     note = step(person.init(python=local), "Builder's rules").note or ""
     assert str(local) in note
-    assert "pipx" in note
+    assert "pipx" in note and "checkout" in note
 
 
 def test_the_hooks_command_is_quoted_for_the_shell_of_the_platform() -> None:
