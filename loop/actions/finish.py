@@ -9,16 +9,16 @@ from __future__ import annotations
 import dataclasses
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from loop.actions.verification import Verdict, commands_of, verify
+from loop.actions.verification import Verification, commands_of, verify
 from loop.builder.command import verification_environment
 from loop.builder.judge import ending_of, exit_time
 from loop.builder.prepare import config_of_run
-from loop.builder.processes import signal_bearers
 from loop.builder.sessions import cost_before
-from loop.builder.verify import KILL
+from loop.builder.verify import end_bearers
 from loop.core import transition as rules
 from loop.core.config import Config
 from loop.core.outcome import Ending, Outcome, classify, retry_follows
@@ -26,9 +26,10 @@ from loop.core.result import FileChange, Result, Snapshot
 from loop.core.task import Run, Task, title_of
 from loop.errors import LoopError
 from loop.git.checkpoint import Checkpoint, checkpoint, swept_up
-from loop.git.command import Repository, repository_of
+from loop.git.command import GitError, Repository, repository_of
 from loop.git.diff import Lines, commits_between, line_counts
-from loop.git.snapshot import Taken, ref_of, take
+from loop.git.left_out import LeftOut
+from loop.git.snapshot import Taken, left_out_of, ref_of, take
 from loop.store import queue
 from loop.store.logs import cap_log
 from loop.store.paths import Project
@@ -60,6 +61,8 @@ class _Work:
     taken: Taken | None
     checkpoint: Checkpoint
     commits: list[str]
+    #: why nobody can tell what changed; None when that is known
+    unseen: str | None = None
     #: unfinished work of the person that the Builder's own commits took along
     swept_up: list[str] = field(default_factory=list)
 
@@ -83,26 +86,30 @@ def finish(
     run = task.runs[-1]
     config = config_of_run(project, task) or config
     if task.acceptance or commands_of(config):
-        signal_bearers(run.uuid, KILL)  # what a worker that died in the middle of this had started
+        end_bearers(run.uuid)  # what a worker that died in the middle of this had started
     repository = repository_of(project.root) if run.before else None
-    taken, lines = _what_changed(project, repository, task, config)
-    task = rules.end_run(task, after=taken.commit if taken else None)
-    changed = None if taken is None else tuple(line.path for line in lines)
+    seen = _what_changed(project, repository, task, config)
+    task = rules.end_run(task, after=seen.taken.commit if seen.taken else None)
+    changed = None if seen.taken is None else tuple(line.path for line in seen.lines)
     ending = ending_of(project, task, run, config, changed)
+    ending = dataclasses.replace(ending, unseen=seen.unseen)
     outcome = classify(ending)
-    verdict = None
+    checks = Verification()
     if outcome.status == "success":
-        verdict = _verified(project, repository, task, config)
-        if verdict is not None and verdict.failed:
+        checks = _verified(project, repository, task, config)
+        verdict = checks.verdict
+        if checks.stopped:
+            outcome = classify(dataclasses.replace(ending, ended_by="cancelled"))
+        elif verdict is not None and verdict.failed:
             outcome = classify(dataclasses.replace(ending, red_after_green=verdict.words))
     named = _named(project, outcome)
-    work = _keep(project, repository, task, config, taken, lines, named, now)
+    work = _keep(project, repository, task, config, seen, named, now)
     task = _recorded(project, task, outcome, ending, now)
     if outcome.status == "paused" and _pause(project, task, outcome, now):
         return Finished(task.id, outcome, None)
     if _retries(task, outcome, config) and _retry(project, task, outcome, work, now):
         return Finished(task.id, outcome, None)
-    result = _result(project, task, outcome, work, verdict, now)
+    result = _result(project, task, outcome, work, checks, now)
     result = queue.settle(project, task, result, now, told)
     cap_log(project.log(task.id))
     return Finished(task.id, outcome, result)
@@ -110,23 +117,47 @@ def finish(
 
 def _verified(
     project: Project, repository: Repository | None, task: Task, config: Config
-) -> Verdict | None:
+) -> Verification:
     env = verification_environment(os.environ, project, task)
-    return verify(project, repository, task, task.runs[-1].after, config, env)
+    after = task.runs[-1].after
+
+    def unwanted() -> bool:
+        return queue.cancel_reason(project, task.id) == "cancelled"
+
+    return verify(project, repository, task, after, config, env, unwanted)
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """What can be seen of the run's work."""
+
+    lines: list[Lines] = field(default_factory=list)
+    taken: Taken | None = None
+    #: of the snapshots before and after
+    left_out: tuple[LeftOut, ...] = ()
+    unseen: str | None = None
 
 
 def _what_changed(
     project: Project, repository: Repository | None, task: Task, config: Config
-) -> tuple[Taken | None, list[Lines]]:
+) -> _Seen:
     run = task.runs[-1]
     if repository is None or run.before is None:
-        return None, []
+        return _Seen(unseen=run.no_snapshot or "not a git repository")
     try:
         ref = ref_of(project.root, task.id, run.number, "after")
         taken = take(repository, ref, max_file_mb=config.checkpoint.max_file_mb)
-        return taken, line_counts(repository, run.before, taken.commit, taken.left_out)
-    except LoopError:
-        return None, []
+        left_out = (*taken.left_out, *left_out_of(repository, run.before))
+        lines = line_counts(repository, run.before, taken.commit, left_out)
+        return _Seen(lines, taken, left_out)
+    except LoopError as error:
+        return _Seen(unseen=str(error))
+
+
+def _named(project: Project, outcome: Outcome) -> tuple[str, ...]:
+    """The files that the Builder says are its work, relative to the project."""
+    claimed = outcome.report.files_changed if outcome.report else []
+    return tuple(name.removeprefix(f"{project.root}/").removeprefix("./") for name in claimed)
 
 
 def _keep(
@@ -134,33 +165,30 @@ def _keep(
     repository: Repository | None,
     task: Task,
     config: Config,
-    taken: Taken | None,
-    lines: list[Lines],
+    seen: _Seen,
     named: tuple[str, ...],
     now: datetime,
 ) -> _Work:
-    run = task.runs[-1]
+    run, taken = task.runs[-1], seen.taken
     if repository is None or taken is None or run.before is None:
-        return _Work(lines, taken, Checkpoint(None), [])
+        return _Work(seen.lines, taken, Checkpoint(None), [], seen.unseen)
     commits = commits_between(repository, run.head, taken.head)
+    swept: list[str] = []
+    with suppress(GitError):
+        swept = swept_up(repository, before=run.before, head_before=run.head, head=taken.head)
     made = checkpoint(
         repository,
         before=run.before,
         head_before=run.head,
         after=taken.commit,
-        left_out=taken.left_out,
+        left_out=seen.left_out,
         mode=config.checkpoint.mode,
         ref=ref_of(project.root, task.id, run.number, "checkpoint"),
         named=named,
         title=f"Task {task.id}: {title_of(task)}",
         now=now,
     )
-    swept = (
-        swept_up(repository, before=run.before, head_before=run.head, head=taken.head)
-        if commits
-        else []
-    )
-    return _Work(lines, taken, made, commits, swept)
+    return _Work(seen.lines, taken, made, commits, swept_up=swept)
 
 
 def _recorded(
@@ -183,12 +211,6 @@ def _recorded(
         cost=cost,
         turns=turns if turns is not None else transcript.replies or None,
     )
-
-
-def _named(project: Project, outcome: Outcome) -> tuple[str, ...]:
-    """Paths that the Builder says are its work, relative to the project."""
-    paths = outcome.report.files_changed if outcome.report else ()
-    return tuple(p.removeprefix(f"{project.root}/").removeprefix("./") for p in paths)
 
 
 def _retry(project: Project, task: Task, outcome: Outcome, work: _Work, now: datetime) -> bool:
@@ -221,9 +243,10 @@ def _result(
     task: Task,
     outcome: Outcome,
     work: _Work,
-    verdict: Verdict | None,
+    checks: Verification,
     now: datetime,
 ) -> Result:
+    verdict = checks.verdict
     run = task.runs[-1]
     costs = [r.cost for r in task.runs]
     report = outcome.report
@@ -239,7 +262,7 @@ def _result(
         completed_at=now,
         commit_hash=work.commit,
         log_path=project.log(task.id).relative_to(project.root).as_posix(),
-        warnings=[*outcome.warnings, *_work_warnings(run, work)],
+        warnings=[*outcome.warnings, *checks.warnings, *_work_warnings(run, work)],
         runs=len(task.runs),
         duration_s=_duration_s(task.runs),
         cost_usd=None if None in costs else round(sum(c or 0 for c in costs), 6),
@@ -262,18 +285,20 @@ def _duration_s(runs: list[Run]) -> float:
 
 def _work_warnings(run: Run, work: _Work) -> list[str]:
     found = []
-    if run.no_snapshot and run.no_snapshot != "not a git repository":
-        found.append(f"no snapshot before the run: {run.no_snapshot}")
     if work.checkpoint.skipped:
         found.append(f"no checkpoint was made: {work.checkpoint.skipped}")
     if work.checkpoint.kept_out:
         paths = ", ".join(work.checkpoint.kept_out[:10])
         found.append(f"not committed, since they had changes before the run: {paths}")
+    if work.checkpoint.mixed:
+        paths = ", ".join(work.checkpoint.mixed[:10])
+        found.append(f"committed whole, with changes from before the run in them: {paths}")
     if work.swept_up:
         paths = ", ".join(work.swept_up[:10])
         found.append(f"the Builder's own commits hold your unfinished work on: {paths}")
     left_out = work.taken.left_out if work.taken else ()
     if left_out:
         named = ", ".join(f"{entry.path} ({entry.why})" for entry in left_out[:10])
-        found.append(f"left out of snapshot and commit: {named}")
+        more = f" and {len(left_out) - 10} more" if len(left_out) > 10 else ""
+        found.append(f"left out of snapshot and commit: {named}{more}")
     return found

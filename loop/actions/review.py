@@ -5,20 +5,25 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
+import msgspec
+
 from loop.actions.status import title_in
+from loop.core.mask import masked
 from loop.core.result import Result
-from loop.core.task import Task
 from loop.errors import NotFound, WrongState
-from loop.git.command import GitError, Repository, repository_of
-from loop.git.diff import diff_text, line_counts
-from loop.git.undo import Step, changed_over
+from loop.git.command import GitError, Repository, repository_of, shown
+from loop.git.diff import Lines, diff_text, line_counts
+from loop.git.undo import Change, Step, changed_over
 from loop.store.paths import Project
 from loop.store.scan import locate
 
 DEFAULT_DIFF_BYTES = 20_000
 MOST_DIFF_BYTES = 200_000
-_MOST_FILES = 20
-_SUMMARY_CHARACTERS = 600
+#: of the answer without the diff, as JSON; what the server adds about the project comes on top
+_BRIEF_BYTES = 1700
+#: characters of a text, entries of a list: the widest pair with which an answer fits is taken
+_BOUNDS = ((600, 20), (400, 12), (240, 8), (120, 5), (60, 3), (30, 1))
+_MOST_DIFFS = 200
 
 
 def review(
@@ -37,36 +42,72 @@ def review(
     if located.result is None:
         raise WrongState(f"task {located.task.id} is {located.state}: there is nothing to review")
     result = located.result
-    data = _brief(result)
     repository = repository_of(project.root)
     steps = [Step(r.before, r.after) for r in located.task.runs if r.before and r.after]
     if repository is None or not steps:
-        return data | {"note": "no snapshots of it: changes can't be shown or undone"}
+        return _fitting(result, {"note": "no snapshots of it: changes can't be shown or undone"})
     try:
-        return data | _changes(repository, located.task, result, steps, path, max_bytes)
+        changed = changed_over(repository, steps)
+        names = [name for name in sorted(changed) if _below(name, path)]
+        if path is not None and not names:
+            raise NotFound(f"task {located.task.id} did not change {path}: its files are named by "
+                           "review_changes without path")  # fmt: skip
+        lines = _lines(repository, [changed[name] for name in names])
+        commits = _commits(repository, result)
+        known: dict[str, Any] = {"files": [_file(lines[name]) for name in names]}
+        data = _fitting(result, known | {"commits": commits})
+        return data | _diff(repository, [changed[n] for n in names], lines, max_bytes)
     except GitError as error:
-        return data | {"note": f"changes can't be shown: {error}"}
+        return _fitting(result, {"note": f"changes can't be shown: {error}"})
 
 
-def _brief(result: Result) -> dict[str, Any]:
-    summary = result.summary
-    if len(summary) > _SUMMARY_CHARACTERS:
-        summary = f"{summary[:_SUMMARY_CHARACTERS].rstrip()}… (get_task has all)"
+def _fitting(result: Result, work: dict[str, Any]) -> dict[str, Any]:
+    """The answer without the diff, shortened until it is small."""
+    data: dict[str, Any] = {}
+    for characters, entries in _BOUNDS:
+        data = _brief(result, work, characters, entries)
+        if len(msgspec.json.encode(data)) <= _BRIEF_BYTES:
+            break
+    return data
+
+
+def _brief(result: Result, work: dict[str, Any], characters: int, entries: int) -> dict[str, Any]:
+    def cut(text: str | None) -> str | None:
+        if text is None:
+            return None
+        whole = masked(text)
+        return whole if len(whole) <= characters else f"{whole[:characters].rstrip()}…"
+
+    def some(texts: list[str]) -> list[str | None]:
+        return [cut(text) for text in texts[:entries]]
+
+    files: list[str] = work.get("files", [])
+    # Denials have a line of their own; what is left of the warnings must not be lost among them.
+    warnings = [w for w in result.warnings if not w.startswith("denied: ")]
+    denials = [f"{d.tool} {d.input} (rule: {d.rule})" for d in result.permission_denials]
+    summary = cut(result.summary)
+    if summary is not None and summary.endswith("…"):
+        summary += " (get_task has all)"
     data: dict[str, Any] = {
         "task_id": result.task_id,
-        "title": title_in(result.task),
+        "title": cut(title_in(result.task)),
         "status": result.status,
         "reason": result.reason,
         "summary": summary,
-        "remarks": (result.remarks or "")[:_SUMMARY_CHARACTERS] or None,
-        "warnings": [w[:200] for w in result.warnings[:6]],
-        "denials": [f"{d.tool} {d.input[:80]} (rule: {d.rule})" for d in
-                    result.permission_denials[:5]],
-        "verification": _verification(result),
+        "remarks": cut(result.remarks),
+        "warnings": some(warnings),
+        "more_warnings": max(0, len(warnings) - entries) or None,
+        "denials": some(denials),
+        "more_denials": max(0, len(denials) - entries) or None,
+        "verification": cut(_verification(result)),
         "cost_usd": result.cost_usd,
         "turns": result.turns,
         "undone": bool(len(result.undos) % 2) or None,
-    }  # fmt: skip
+        "files": some(files),
+        "more_files": max(0, len(files) - entries) or None,
+        "commits": some(work.get("commits", [])),
+        "note": cut(work.get("note")),
+    }
     return {k: v for k, v in data.items() if v not in (None, [])}
 
 
@@ -74,68 +115,72 @@ def _verification(result: Result) -> str | None:
     if not result.verification:
         return None
     code = result.verification.get("exit")
-    how = "passed" if code == 0 else f"failed (exit {code})"
-    return f"{result.verification.get('command')}: {how}"
-
-
-def _changes(
-    repository: Repository,
-    task: Task,
-    result: Result,
-    steps: list[Step],
-    path: str | None,
-    max_bytes: int,
-) -> dict[str, Any]:
-    changed = changed_over(repository, steps)
-    names = [name for name in sorted(changed) if _below(name, path)]
-    if path is not None and not names:
-        raise NotFound(f"task {task.id} did not change {path}; its files are in `files`")
-    first, last = steps[0].before, steps[-1].after
-    counts = {line.path: line for line in line_counts(repository, first, last)}
-    files = []
-    for name in names[:_MOST_FILES]:
-        line = counts.get(name)
-        binary = line is None or line.added is None
-        files.append(f"{name} (binary)" if binary or line is None
-                     else f"{name} +{line.added} -{line.removed}")  # fmt: skip
-    data: dict[str, Any] = {"files": files, "commits": _commits(repository, result)}
-    if len(names) > _MOST_FILES:
-        data["more_files"] = len(names) - _MOST_FILES
-    return data | _diff(repository, first, last, names, max_bytes)
+    how = "passed" if code == 0 else "took too long" if code is None else f"failed (exit {code})"
+    before = result.verification.get("baseline")
+    before = f", {before} before" if code != 0 and before in ("passed", "failed") else ""
+    return f"{how}{before}: {result.verification.get('command')}"
 
 
 def _below(name: str, path: str | None) -> bool:
     if path is None:
         return True
     bare = path.removeprefix("./").rstrip("/")
-    return name == bare or name.startswith(f"{bare}/")
+    return shown(name) == bare or shown(name).startswith(f"{bare}/")
+
+
+def _lines(repository: Repository, changes: list[Change]) -> dict[str, Lines]:
+    """The line counts of each change, over the steps that made it and no others."""
+    found: dict[str, Lines] = {}
+    for old, new in {(c.before, c.after) for c in changes}:
+        counted = {line.path: line for line in line_counts(repository, old, new)}
+        for change in changes:
+            if (change.before, change.after) == (old, new):
+                nothing = Lines(shown(change.path), None, None)
+                found[change.path] = counted.get(shown(change.path), nothing)
+    return found
+
+
+def _file(line: Lines) -> str:
+    counts = "(binary)" if line.added is None else f"+{line.added} -{line.removed}"
+    return f"{line.path} {counts}"
 
 
 def _commits(repository: Repository, result: Result) -> list[str]:
     found = []
-    for commit in result.commits[:10]:
+    for commit in result.commits[:20]:
         subject = repository.git.maybe("log", "-1", "--format=%h %s", commit)
-        found.append((subject or commit)[:120])
+        found.append(subject or commit)
     return found
 
 
 def _diff(
-    repository: Repository, first: str, last: str, names: list[str], max_bytes: int
+    repository: Repository, changes: list[Change], lines: dict[str, Lines], max_bytes: int
 ) -> dict[str, Any]:
+    """Whole files, those with the fewest lines first, as long as there is room."""
     if max_bytes <= 0:
         return {}
-    texts = {name: diff_text(repository, first, last, name) for name in names[:200]}
     room = min(max_bytes, MOST_DIFF_BYTES)
-    shown: set[str] = set()
-    for name in sorted(texts, key=lambda n: (len(texts[n].encode()), n)):
-        size = len(texts[name].encode())
+    texts: dict[str, str] = {}
+    first = ""
+    for change in sorted(changes, key=lambda c: (_size(lines[c.path]), c.path))[:_MOST_DIFFS]:
+        text = diff_text(repository, change.before, change.after, change.path)
+        first = first or text
+        size = len(text.encode())
         if size > room:
             break
         room -= size
-        shown.add(name)
-    data: dict[str, Any] = {"diff": "".join(texts[n] for n in names if n in shown)}
-    left = [name for name in names if name not in shown]
+        texts[change.path] = text
+    data: dict[str, Any] = {"diff": "".join(texts[c.path] for c in changes if c.path in texts)}
+    left = [shown(c.path) for c in changes if c.path not in texts]
+    if left and not texts:  # not even one fits: its beginning is better than nothing
+        data["diff"] = first.encode()[:room].decode(errors="ignore").rpartition("\n")[0]
+        data["cut"] = True
     if left:
-        data["not_shown"] = left[:50]
-        data["hint"] = "give path for one of them, or a larger max_bytes"
+        data["not_shown"] = [name[-200:] for name in left[:20]]
+        data["more_not_shown"] = max(0, len(left) - 20)
+        data["hint"] = f"give path for one of them, or a larger max_bytes (up to {MOST_DIFF_BYTES})"
     return data
+
+
+def _size(line: Lines) -> int:
+    return (line.added or 0) + (line.removed or 0)

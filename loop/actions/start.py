@@ -8,7 +8,7 @@ from datetime import datetime
 
 from loop.actions.ready import Ready
 from loop.actions.recover import void
-from loop.actions.verification import commands_of, make_baseline
+from loop.actions.verification import commands_of, make_baseline, remember
 from loop.builder.command import arguments, environment, verification_environment
 from loop.builder.prepare import launcher_command, write_run_files
 from loop.builder.sessions import session_to_resume
@@ -67,8 +67,8 @@ def put_back(project: Project, task: Task, problem: NotReady, now: datetime) -> 
 def prepare(project: Project, task: Task, ready: Ready, env: Mapping[str, str]) -> Prepared:
     """Takes the snapshot before the run and writes its files; bears repetition."""
     task = _with_snapshot(project, task, ready.config.checkpoint.max_file_mb)
+    task = _with_baseline(project, task, ready, env)
     run = task.runs[-1]
-    _baseline(project, task, ready, env)
     resume = run.session is not None and run.session != run.uuid
     argv = arguments(
         ready.claude,
@@ -85,18 +85,33 @@ def prepare(project: Project, task: Task, ready: Ready, env: Mapping[str, str]) 
     return Prepared(task, launcher_command(launch), builder_env)
 
 
-def _baseline(project: Project, task: Task, ready: Ready, env: Mapping[str, str]) -> None:
-    if not commands_of(ready.config) or task.runs[-1].before is None:
-        return
-    repository = repository_of(project.root)
+def _with_baseline(project: Project, task: Task, ready: Ready, env: Mapping[str, str]) -> Task:
+    """The task once it is known how the project's checks go before the run.
+
+    What the checks themselves write is not the run's work, so the snapshot is taken anew after
+    them; only then is their outcome noted, so that a crash in between repeats both.
+    """
+    if not commands_of(ready.config):
+        return task
+    repository = repository_of(project.root) if task.runs[-1].before else None
+    checks = verification_environment(env, project, task)
+
+    def unwanted() -> bool:
+        return queue.cancel_reason(project, task.id) is not None
+
+    passed = make_baseline(project, repository, task, ready.config, checks, unwanted)
+    if not passed:
+        return task
+    first = task.runs[-1].before
     if repository is not None:
-        checks = verification_environment(env, project, task)
-        make_baseline(project, repository, task, ready.config, checks)
+        task = _with_snapshot(project, task, ready.config.checkpoint.max_file_mb, anew=True)
+    remember(project, repository, task, passed, first, task.runs[-1].before)
+    return task
 
 
-def _with_snapshot(project: Project, task: Task, max_file_mb: float) -> Task:
+def _with_snapshot(project: Project, task: Task, max_file_mb: float, *, anew: bool = False) -> Task:
     run: Run = task.runs[-1]
-    if run.before is not None or run.no_snapshot is not None:
+    if not anew and (run.before is not None or run.no_snapshot is not None):
         return task
     try:
         repository = repository_of(project.root)

@@ -12,6 +12,7 @@ from typing import Any
 from loop.actions.ready import MENDABLE, missing
 from loop.builder.stream import RunReader
 from loop.core.graph import in_order
+from loop.core.mask import masked
 from loop.core.result import Result, result_dict
 from loop.core.task import Task, task_dict, title_of
 from loop.core.task_id import sort_key
@@ -68,6 +69,7 @@ def _next_step(result: Result) -> str:
 def _cut(text: str) -> str:
     if len(text) <= _BRIEF_CHARACTERS:
         return text
+    text = masked(text)  # a cut secret would not be known for one
     return f"{text[:_BRIEF_CHARACTERS].rstrip()}… (cut; get_task has all)"
 
 
@@ -340,7 +342,10 @@ def listing(
 
 def _sources(project: Project, view: QueueView) -> dict[str, list[str]]:
     return {
-        "running": sorted(ids_in(project.running), key=sort_key),
+        # What has a result has ended, though its record may lie in running/ for a moment.
+        "running": sorted(
+            set(ids_in(project.running)) - set(ids_in(project.completed)), key=sort_key
+        ),
         "queued": [t.id for t in in_order(view.tasks.values())],
         "settled": _last_ended(project),
     }

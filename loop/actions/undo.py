@@ -1,14 +1,20 @@
 """Undoing a task: what only this task changed is taken back, and the undo can be undone.
 
 A path goes back to what it was before the task's first run only if it still is what the last run
-left; others have been overtaken, are listed, and are taken back only by force. The run slot is held
-meanwhile, so nothing runs.
+left; others have been overtaken, are listed, and are taken back only by force. What no snapshot
+holds (secrets, huge files) is never overwritten. The run slot is held meanwhile, so nothing runs.
+
+    step                       crash after it: what the same call does then
+    1 snapshot before          uses that one, so that the undo can be undone as a whole
+    2 paths put back           finds them as they were before the task: counts them as taken back
+    3 snapshot after, commit   both again
+    4 record and timeline      it is done: the next call takes back the undo
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -17,16 +23,19 @@ import msgspec
 from loop.core.event import Actor, Undone
 from loop.core.result import Result, Undo, result_dict
 from loop.core.task import Task, title_of
-from loop.errors import NotFound, WrongState
+from loop.errors import Busy, NotFound, WrongState
 from loop.git.checkpoint import checkpoint
-from loop.git.command import Repository, repository_of
+from loop.git.command import Repository, repository_of, shown
 from loop.git.snapshot import ref_of, take
-from loop.git.undo import Step, changed_over, overtaken, put_back
+from loop.git.undo import Change, Step, changed_over, content_in, put_back, sort_out, unfinished
 from loop.store.journal import transition
-from loop.store.locks import FileLock
+from loop.store.locks import locked
 from loop.store.paths import Project
 from loop.store.project_files import load_config
 from loop.store.scan import ids_in, locate
+
+#: Seconds to wait for the run slot: a worker that only looks at it holds it for a moment.
+_SLOT_S = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +49,8 @@ class Undoing:
     commit: str | None
     #: it took back an undo
     redone: bool
+    #: why no commit was made of it though there was something to commit
+    skipped: str | None = None
 
 
 def undo(project: Project, task_id: str, actor: Actor, now: datetime, *, force: bool) -> Undoing:
@@ -57,39 +68,47 @@ def undo(project: Project, task_id: str, actor: Actor, now: datetime, *, force: 
         located = locate(project, task_id, now)
         if located.result is None:
             raise WrongState(f"task {located.task.id} is {located.state}: cancel it first")
-        steps, redone = _steps(located.task, located.result)
+        work = _work_of(repository, located.task, located.result)
         return _carry_out(
-            project, repository, located.task, located.result, steps, actor, now,
-            force=force, redone=redone,
-        )  # fmt: skip
+            project, repository, located.task, located.result, work, actor, now, force=force
+        )
 
 
-def _steps(task: Task, result: Result) -> tuple[list[Step], bool]:
-    """The work to take back, and whether that is an undo."""
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """What is to be taken back; `redone` when that is an undo."""
+
+    changed: list[Change]
+    redone: bool
+
+
+def _work_of(repository: Repository, task: Task, result: Result) -> _Work:
     last_run = task.runs[-1].number if task.runs else 0
     undos = [u for u in result.undos if u.run == last_run]
     if len(undos) % 2:
-        return [Step(undos[-1].before, undos[-1].after)], True
+        last = undos[-1]
+        step = Step(last.before, last.after)
+        changed = changed_over(repository, [step]).values()
+        return _Work([c for c in changed if shown(c.path) in last.paths], True)
     steps = [Step(run.before, run.after) for run in task.runs if run.before and run.after]
     if not steps:
         raise NotFound(f"task {task.id} has no snapshots, so nothing can be undone")
-    return steps, False
+    return _Work(list(changed_over(repository, steps).values()), False)
 
 
 @contextmanager
 def _slot(project: Project) -> Iterator[None]:
     """The run slot: no worker claims while it is held."""
-    lock = FileLock(project.slot_lock)
-    if not lock.try_acquire():
-        raise WrongState("another undo is under way: try again")
-    try:
+    with ExitStack() as held:
+        try:
+            held.enter_context(locked(project.slot_lock, within_s=_SLOT_S))
+        except Busy:
+            raise WrongState("another undo is under way: try again") from None
         with transition(project):  # a claim that is being made is over now
             running = ids_in(project.running)
         if running:
-            raise WrongState(f"task {running[0]} is running: wait for its end, or cancel it")
+            raise WrongState(f"task {running[0]} is running: wait for its end, or cancel_task it")
         yield
-    finally:
-        lock.release()
 
 
 def _carry_out(
@@ -97,12 +116,11 @@ def _carry_out(
     repository: Repository,
     task: Task,
     result: Result,
-    steps: list[Step],
+    work: _Work,
     actor: Actor,
     now: datetime,
     *,
     force: bool,
-    redone: bool,
 ) -> Undoing:
     config = load_config(project)
     number = len(result.undos) + 1
@@ -112,32 +130,38 @@ def _carry_out(
     def ref(when: str) -> str:
         return ref_of(project.root, task.id, last_run, f"undo-{number}-{when}")
 
-    before = take(repository, ref("before"), max_file_mb=max_file_mb)
-    changed = changed_over(repository, steps)
-    others = overtaken(repository, changed, before.commit)
-    taken = [entry for path, entry in changed.items() if force or path not in others]
-    if not taken:
-        return Undoing(task.id, [], others, None, redone)
+    # One that is there already is of an undo that a crash broke off.
+    begun = repository.git.maybe("rev-parse", "--verify", "--quiet", ref("before"))
+    here = take(repository, ref("again" if begun else "before"), max_file_mb=max_file_mb)
+    before = begun or here.commit
+    sorted_ = sort_out(repository, work.changed, here.commit, here.left_out)
+    taken = sorted_.free + (sorted_.overtaken if force else [])
+    others = [shown(c.path) for c in (*sorted_.stuck, *([] if force else sorted_.overtaken))]
+    earlier = [c for c in sorted_.done if begun and content_in(repository, begun, c) != c.old]
+    if not taken and not earlier:
+        repository.git.run("update-ref", "-d", ref("before"))
+        return Undoing(task.id, [], others, None, work.redone)
     put_back(repository, taken)
     after = take(repository, ref("after"), max_file_mb=max_file_mb)
-    what = "Take back the undo of" if redone else "Undo"
+    what = "Take back the undo of" if work.redone else "Undo"
     made = checkpoint(
         repository,
-        before=before.commit,
-        head_before=before.head,
+        before=before,
+        head_before=here.head,
         after=after.commit,
-        left_out=after.left_out,
+        left_out=(*here.left_out, *after.left_out),
         mode=config.checkpoint.mode,
         ref=ref("checkpoint"),
         named=(),
+        unfinished=unfinished(repository, (*taken, *earlier)),
         title=f"{what} task {task.id}: {title_of(task)}",
         now=now,
     )
-    paths = sorted(entry.path for entry in taken)
-    record = Undo(at=now, run=last_run, before=before.commit, after=after.commit, paths=paths)
+    paths = sorted(shown(change.path) for change in (*taken, *earlier))
+    record = Undo(at=now, run=last_run, before=before, after=after.commit, paths=paths)
     with transition(project) as t:
         current = locate(project, task.id, now).result or result
         marked = msgspec.structs.replace(current, undos=[*current.undos, record])
         t.put(project.task_file(project.completed, task.id), result_dict(marked))
         t.append(Undone(ts=now, actor=actor, task_id=task.id, run=last_run, paths=paths))
-    return Undoing(task.id, paths, others, made.commit, redone)
+    return Undoing(task.id, paths, others, made.commit, work.redone, made.skipped)

@@ -11,7 +11,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +19,11 @@ from pathlib import Path
 from loop.builder import processes
 
 _TAIL_BYTES = 4096
-KILL = getattr(signal, "SIGKILL", signal.SIGTERM)
+#: Seconds between two looks whether a command has ended, or is no longer wanted.
+_LOOK_S = 0.1
+#: Sweeps at most: something that multiplies is not chased for ever.
+_MOST_SWEEPS = 20
+_KILL = getattr(signal, "SIGKILL", signal.SIGTERM)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,10 +31,12 @@ class Checked:
     """How one command ended."""
 
     command: str
-    #: exit code; None when it took too long and was ended
+    #: exit code; None when it was ended: it took too long, or was no longer wanted
     exit: int | None
     #: the end of what it printed
     tail: str
+    #: it was ended because it was no longer wanted
+    stopped: bool = False
 
     @property
     def passed(self) -> bool:
@@ -44,22 +50,29 @@ def run_checks(
     env: Mapping[str, str],
     run_uuid: str,
     timeout_s: float,
+    unwanted: Callable[[], bool] = lambda: False,
 ) -> list[Checked]:
     """Runs commands of the shell one after another; stops at the first that fails.
 
-    `timeout_s` bounds all of them together.
+    `timeout_s` bounds all of them together; `unwanted` ends them early, and is asked all the time.
     """
     deadline = time.monotonic() + timeout_s
     done: list[Checked] = []
     for command in commands:
-        done.append(_check(command, folder, {**env, "LOOP_RUN": run_uuid}, deadline))
-        processes.signal_bearers(run_uuid, KILL)
+        done.append(_check(command, folder, {**env, "LOOP_RUN": run_uuid}, deadline, unwanted))
+        end_bearers(run_uuid)
         if not done[-1].passed:
             break
     return done
 
 
-def _check(command: str, folder: Path, env: Mapping[str, str], deadline: float) -> Checked:
+def _check(
+    command: str,
+    folder: Path,
+    env: Mapping[str, str],
+    deadline: float,
+    unwanted: Callable[[], bool],
+) -> Checked:
     with tempfile.TemporaryFile() as output:
         try:
             process = subprocess.Popen(
@@ -75,12 +88,16 @@ def _check(command: str, folder: Path, env: Mapping[str, str], deadline: float) 
         except OSError as error:
             return Checked(command, 127, f"could not start: {error.strerror}")
         code: int | None = None
-        with suppress(subprocess.TimeoutExpired):
-            code = process.wait(max(0.1, deadline - time.monotonic()))
+        stopped = False
+        while code is None and not stopped and time.monotonic() < deadline:
+            with suppress(subprocess.TimeoutExpired):
+                code = process.wait(min(_LOOK_S, max(0.01, deadline - time.monotonic())))
+            stopped = code is None and unwanted()
         if code is None:
             _end_group(process)
         output.seek(max(0, output.seek(0, os.SEEK_END) - _TAIL_BYTES))
-        return Checked(command, code, output.read().decode(errors="replace").strip())
+        tail = output.read().decode(errors="replace").strip()
+        return Checked(command, code, tail, stopped)
 
 
 def _end_group(process: subprocess.Popen[bytes]) -> None:
@@ -88,5 +105,18 @@ def _end_group(process: subprocess.Popen[bytes]) -> None:
         if os.name == "nt":
             process.kill()
         else:
-            os.killpg(process.pid, KILL)
+            os.killpg(process.pid, _KILL)
     process.wait()
+
+
+def end_bearers(run_uuid: str) -> None:
+    """Ends every process that bears a run; only when nothing of it should be alive."""
+    boot = processes.boot_id()
+    for _ in range(_MOST_SWEEPS):
+        found = [(pid, processes.start_ticks(pid)) for pid in processes.bearers(run_uuid)]
+        alive = [(pid, start) for pid, start in found if start is not None]
+        for pid, start in alive:
+            processes.signal_if_same(pid, start, boot, _KILL)
+        if not alive:
+            return
+        time.sleep(0.005)  # they may have started others before they died

@@ -96,6 +96,7 @@ def undo(given: Namespace) -> int:
                 "overtaken": done.overtaken,
                 "commit": done.commit,
                 "redone": done.redone,
+                "not_committed": done.skipped,
             }
         )
         return 0 if done.taken_back else 1
@@ -106,10 +107,13 @@ def undo(given: Namespace) -> int:
         view.line(f"`loop undo {done.task_id}` again reverses this", indent=2)
     else:
         view.line(cell("✗", "red"), f" nothing was {what}")
-    if done.overtaken and not given.force:
-        view.line("changed by others since, left as they are: ", cell(", ".join(done.overtaken)),
-                  indent=2)  # fmt: skip
-        view.line("--force takes them back, too", indent=2)
+    if done.skipped:
+        view.line("not committed: ", cell(done.skipped), indent=2)
+    if done.overtaken:
+        why = "something that no snapshot holds is there" if given.force else "changed since"
+        view.line(f"{why}, left as they are: ", cell(", ".join(done.overtaken)), indent=2)
+        if not given.force:
+            view.line("--force takes them back, too", indent=2)
     show(view)
     return 0 if done.taken_back else 1
 

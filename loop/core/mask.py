@@ -1,6 +1,9 @@
 """Hiding tokens, keys and webhook addresses in what is shown and sent. Files stay verbatim.
 
 What looks like a secret keeps its first characters, so that a person can tell which one it is.
+Values without a form of their own are hidden only where a name says that they are secret, and only
+if they look like one: code that merely speaks of passwords stays readable. Every pattern is
+bounded, so that a long text costs time in proportion to its length.
 """
 
 from __future__ import annotations
@@ -8,44 +11,89 @@ from __future__ import annotations
 import re
 from typing import Any
 
+_HIDDEN = "•••"
 _KEPT = 4
 #: Values with a form of their own.
 _TOKENS = re.compile(
-    r"\b(?:sk-ant-[A-Za-z0-9_-]{12,}|sk-(?:proj-)?[A-Za-z0-9_-]{20,}|sk_(?:live|test)_[A-Za-z0-9]{12,}"
+    r"(?<![A-Za-z0-9])(?:sk-ant-[A-Za-z0-9_-]{12,}"
+    r"|sk-(?=[A-Za-z_-]{0,40}[0-9])(?:proj-|svcacct-)?[A-Za-z0-9_-]{20,}"
+    r"|[rs]k_(?:live|test)_[A-Za-z0-9]{12,}|whsec_[A-Za-z0-9]{16,}"
     r"|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}|glpat-[A-Za-z0-9_-]{16,}"
-    r"|xox[abeprs]-[A-Za-z0-9-]{10,}|AKIA[0-9A-Z]{16}|AIza[0-9A-Za-z_-]{30,}"
-    r"|eyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{8,}"
-    r"|00D[A-Za-z0-9]{12,15}![A-Za-z0-9._]{20,}|SCT[A-Za-z0-9]{20,}|sctp\d+t[A-Za-z0-9]{16,})"
+    r"|xox[abeprs]-[A-Za-z0-9-]{10,}|xapp-[A-Za-z0-9-]{20,}|(?:AKIA|ASIA)[0-9A-Z]{16}(?![0-9A-Z])"
+    r"|AIza[0-9A-Za-z_-]{30,}|npm_[A-Za-z0-9]{36}|hf_[A-Za-z0-9]{30,}|pypi-AgEI[A-Za-z0-9_-]{16,}"
+    r"|SG\.[A-Za-z0-9_-]{16,64}\.[A-Za-z0-9_-]{16,}"
+    r"|eyJ[A-Za-z0-9_-]{10,500}\.eyJ[A-Za-z0-9_-]{10,4000}\.[A-Za-z0-9_-]{8,}"
+    r"|00D[A-Za-z0-9]{12,15}![A-Za-z0-9._]{20,}|SCT[0-9]{1,9}T[A-Za-z0-9]{16,}"
+    r"|sctp[0-9]{1,9}t[A-Za-z0-9]{16,})"
 )
 #: Addresses whose last part is the secret.
 _WEBHOOKS = re.compile(
-    r"(https?://(?:hooks\.slack\.com/services|open\.(?:feishu\.cn|larksuite\.com)/open-apis/bot/v2/hook"
-    r"|oapi\.dingtalk\.com/robot/send\?access_token=|qyapi\.weixin\.qq\.com/cgi-bin/webhook/send\?key="
-    r"|(?:canary\.)?discord(?:app)?\.com/api/webhooks|sctapi\.ftqq\.com|api\.telegram\.org/bot)/?)"
-    r"([^\s\"'<>)]+)"
+    r"(https?://(?:hooks\.slack\.com/(?:services|workflows|triggers)"
+    r"|open\.(?:feishu\.cn|larksuite\.com)/open-apis/bot/v2/hook"
+    r"|oapi\.dingtalk\.com/robot/send\?|qyapi\.weixin\.qq\.com/cgi-bin/webhook/send\?"
+    r"|(?:canary\.|ptb\.)?discord(?:app)?\.com/api/webhooks|sctapi\.ftqq\.com|sc\.ftqq\.com"
+    r"|[a-z0-9-]{1,63}\.push\.ft07\.com/send|api\.telegram\.org/bot"
+    r"|[a-z0-9.-]{1,100}\.webhook\.office\.com|maker\.ifttt\.com/trigger"
+    r"|api\.day\.app|hooks\.zapier\.com/hooks)/?"
+    r"|(?<![a-z])(?:slack|discord|tgram|feishu|lark|dingtalk|wecombot|serverchan|schan|msteams|pover"
+    r"|pbul|gotifys?|ntfys?|barks?|ifttt|mailtos?)://)"
+    r"(?=[^\s\"'<>)\\»]{6})([^\s\"'<>)\\»]+)"
 )
-#: Names that say that what follows is a secret.
+#: Names that say that what follows is a secret: the name, what stands between, the value.
 _NAMED = re.compile(
-    r"(?i)\b((?:[a-z0-9]+[_-])*(?:api[_-]?key|secret(?:[_-]key)?|access[_-]?token|auth[_-]?token"
-    r"|refresh[_-]?token|client[_-]?secret|password|passwd|private[_-]?key)[\"']?\s*[:=]\s*[\"']?)"
-    r"([^\s\"',;}]{8,})"
+    r"(?i)(?P<name>(?:api[_-]?key|secret[_-]?access[_-]?key|secret(?:[_-]?key)?|access[_-]?key"
+    r"|token|passwd|password|passphrase|private[_-]?key))"
+    r"(?P<between>(?:\\?[\"'])?[ \t]{0,8}(?P<sign>:=|=>|[:=])[ \t]{0,8})(?P<quote>\\?[\"'`])?"
+    r"(?P<value>[^\s\"'`,;}&<>\\]{8,500})"
 )
-_BEARER = re.compile(r"(?i)\b(bearer|basic)\s+([A-Za-z0-9._~+/=-]{16,})")
-_LOGIN = re.compile(r"(\b[a-z][a-z0-9+.-]*://[^\s/:@]+:)([^\s/@]+)(@)")
+_NAME_OF_A_SECRET = re.compile(
+    r"(?i)(?:api[_-]?key|secret|token|passwd|password|passphrase|private[_-]?key|access[_-]?key)$"
+)
+#: Code that names a value instead of being one.
+_REFERENCE = re.compile(
+    r"[$%{<*(\[.]|[A-Za-z_][\w.]{0,200}[(\[]|[A-Za-z_]\w{0,100}(?:\??\.[A-Za-z_]\w{0,100})+$"
+    r"|https?:|/"
+)
+_DIGIT_AND_LETTER = re.compile(r"(?=.{0,500}[0-9])(?=.{0,500}[A-Za-z])")
+_BEARER = re.compile(
+    r"(?i)\b(bearer|authorization[\"']?\s{0,4}[:=]\s{0,4}[\"']?(?:basic|token))\s{1,4}"
+    r"(?=[A-Za-z._~+/=-]{0,200}[0-9])([A-Za-z0-9._~+/=-]{16,})"
+)
+_LOGIN = re.compile(
+    r"(?<![A-Za-z0-9])([A-Za-z][A-Za-z0-9+.-]{0,30}://[^\s/:@\"']{0,200}:)([^\s/@\"']{1,200})(@)"
+)
+#: The lines of a key may be quoted, marked as changed, or joined by a written-out line break.
+_BREAK = r"(?:\\r|\\n|[\s>|+ -])"
 _PRIVATE_KEY = re.compile(
-    r"-----BEGIN ([A-Z ]*PRIVATE KEY)-----.*?(?:-----END \1-----|\Z)", re.DOTALL
+    r"(-----BEGIN (?:[A-Z0-9]{1,20} ){0,3}PRIVATE KEY(?: BLOCK)?-----)"
+    rf"(?:{_BREAK}{{0,20}}[A-Za-z-]{{1,20}}: [^\n\\]{{1,200}}){{0,6}}"
+    rf"(?:{_BREAK}{{0,20}}[A-Za-z0-9+/=]{{16,}})+"
+    rf"(?:{_BREAK}{{0,20}}[A-Za-z0-9+/=]{{1,76}}(?={_BREAK}{{0,20}}-----END))?"
 )
 
 
 def masked(text: str) -> str:
     """The text with its secrets hidden."""
     if "-----BEGIN" in text:
-        text = _PRIVATE_KEY.sub(r"-----BEGIN \1----- ••• -----END \1-----", text)
-    text = _WEBHOOKS.sub(lambda m: m[1] + "•••", text)
-    text = _TOKENS.sub(lambda m: f"{m[0][:_KEPT]}•••", text)
-    text = _BEARER.sub(lambda m: f"{m[1]} •••", text)
-    text = _NAMED.sub(lambda m: m[0] if "•••" in m[2] else f"{m[1]}•••", text)
-    return _LOGIN.sub(lambda m: f"{m[1]}•••{m[3]}", text)
+        text = _PRIVATE_KEY.sub(rf"\1 {_HIDDEN} ", text)
+    if "://" in text:
+        text = _WEBHOOKS.sub(rf"\1{_HIDDEN}", text)
+        text = _LOGIN.sub(rf"\1{_HIDDEN}\3", text)
+    text = _TOKENS.sub(lambda m: f"{m[0][:_KEPT]}{_HIDDEN}", text)
+    text = _BEARER.sub(rf"\1 {_HIDDEN}", text)
+    return _NAMED.sub(_hide_named, text)
+
+
+def _hide_named(found: re.Match[str]) -> str:
+    value, quote = found["value"], found["quote"] or ""
+    if _HIDDEN in value or _REFERENCE.match(value):
+        return found[0]
+    assigned = found["name"].isupper() and found["between"] == "="
+    written = bool(quote)
+    if not (_DIGIT_AND_LETTER.match(value) or assigned or written):
+        return found[0]
+    rest = value[len(value.rstrip(").]»!?:")) :]
+    return f"{found['name']}{found['between']}{quote}{_HIDDEN}{rest}"
 
 
 def masked_data(data: Any) -> Any:
@@ -53,5 +101,12 @@ def masked_data(data: Any) -> Any:
     if isinstance(data, str):
         return masked(data)
     if isinstance(data, dict):
-        return {key: masked_data(value) for key, value in data.items()}
-    return [masked_data(value) for value in data] if isinstance(data, list) else data
+        return {key: _masked_value(key, value) for key, value in data.items()}
+    return [masked_data(value) for value in data] if isinstance(data, list | tuple) else data
+
+
+def _masked_value(key: object, value: Any) -> Any:
+    """A text whose key names a secret is hidden as if the name stood before it."""
+    if isinstance(value, str) and isinstance(key, str) and _NAME_OF_A_SECRET.search(key):
+        return _HIDDEN if len(value) >= 8 else value
+    return masked_data(value)

@@ -62,6 +62,8 @@ class Ending:
     stderr: str = ""
     #: paths that the run changed; None when nobody can tell
     changed: tuple[str, ...] | None = ()
+    #: why nobody can tell; None when that is known, or there is no repository
+    unseen: str | None = None
     #: how often the guard refused the report
     refusals: int = 0
     #: the guard let a report pass though the README has no new entry
@@ -180,27 +182,62 @@ def _says_nothing(f: _Facts) -> bool:
     return not f.text.strip()
 
 
-#: Words of a Builder that announces work instead of having done it; there is no later.
+_FUTURE = r"(?:I(?:'|’)ll|I will|I(?:'|’)m going to|I am going to)"
+_LEAD = (
+    r"^\W{0,9}(?:(?:and|so|then|now|next|first|ok|okay|meanwhile|(?:once|when) [^,]{1,80}),?\s+)"
+    r"{0,2}"
+)
+_ADVERBS = r"(?:(?:now|then|just|first|also|begin|start|by)\s+){0,3}"
+#: A sentence that says that the work goes on after the report; there is no such time.
 _PROMISE = re.compile(
-    r"\b(?:I(?:'|’)ll|I will|I(?:'|’)m going to|I am going to|let me)\b[^.\n]{0,40}?"
-    r"\b(?:continue|resume|finish|(?:report|check|get|come) back|follow up|let you know)\b"
-    r"[^.\n]{0,60}?\b(?:later|once|when|after|soon|as soon as|tomorrow|next)\b"
-    r"|\b(?:is|are|still) running in the background\b",
+    rf"{_LEAD}{_FUTURE}\s+{_ADVERBS}"
+    r"(?:(?:continue|resume|go on|carry on|proceed|finish|complete|report|check|get|come|follow up"
+    r"|update you|let you know|keep (?:monitoring|watching|checking|going|working|you posted))\b"
+    r".{0,80}?\b(?:later|once|when|after|soon|shortly|as soon as|until|tomorrow|posted)\b"
+    r"|wait\b.{0,40}?\b(?:for|until)\b)",
     re.IGNORECASE,
 )
+_STILL_RUNS = re.compile(
+    r"^\W{0,9}(?:the|my|all|both)?\s*(?:[\w-]+\s+){0,2}?(?:tests?|suite|build|compilation|installation"
+    r"|agents?|subagents?|checks?|commands?)\s+(?:is|are)\s+(?:still\s+running\b"
+    r"|(?:now |currently )?running in the background\W*$)",
+    re.IGNORECASE,
+)
+#: What makes such a sentence an offer, or a note on work that is no part of this task.
+_HONEST = re.compile(
+    r"\bif\b|\byour?\b.{0,30}\b(?:want|wish|like|prefer|decide|decision|confirm|approve|ask|need"
+    r"|answer|say|go-ahead)"
+    r"|\b(?:later|next|another|separate|follow-?up|future|own) (?:task|run|change|pr|step|release)",
+    re.IGNORECASE,
+)
+#: With nothing changed: words that only begin.
 _BEGINNING = re.compile(
-    r"^\W*(?:I(?:'|’)ll|I will|I(?:'|’)m going to|let me|let(?:'|’)s)\s+(?:now\s+|first\s+)?"
-    r"(?:start|begin|look|read|check|explore|examine|first)\b",
+    r"^\W{0,9}(?:(?:ok|okay|sure|first|now|alright|great),?\s+){0,2}"
+    rf"(?:{_FUTURE}|let me|let(?:'|’)s)\s+{_ADVERBS}"
+    r"(?:start|begin|look|read|check|explor|examin|inspect|investigat|analy[sz]|search"
+    r"|find|open|creat|add|writ|implement|updat|mak|set up|fix|run|go through|take a look)\w*\b"
+    r"|^\W{0,9}(?:starting|beginning) (?:by|with)\b",
     re.IGNORECASE,
 )
+_SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
+#: Of a long text only the end can be the promise.
+_LAST_CHARACTERS = 2000
 
 
 def _announces(f: _Facts) -> bool:
-    """It says that the work will go on later, or only that it begins, with nothing changed."""
+    """It says that the work will go on later, or only that it begins, with nothing changed.
+
+    In doubt it is none: an honest summary that fails a task with work in it does more harm.
+    """
     said = _words(f.report, f.text)
     if f.report is not None and f.report.outcome == "no_change_needed":
         return False
-    return bool(_PROMISE.search(said) or (f.ending.changed == () and _BEGINNING.search(said)))
+    if f.ending.changed == () and _BEGINNING.search(said):
+        return True
+    return any(
+        (_PROMISE.search(sentence) or _STILL_RUNS.search(sentence)) and not _HONEST.search(sentence)
+        for sentence in _SENTENCE.split(said[-_LAST_CHARACTERS:])
+    )
 
 
 def _denied(f: _Facts) -> bool:
@@ -345,7 +382,8 @@ def _warnings(status: str, facts: _Facts, denials: tuple[Denial, ...]) -> list[s
     if ending.guard_trouble:
         found.append(f"the README guard could not judge: {ending.guard_trouble}")
     if ending.changed is None:
-        found.append("not a git repository: changes are not listed and can't be undone")
+        why = ending.unseen or "not a git repository"
+        found.append(f"{why}: changes are not listed and can't be undone")
     elif facts.report and status == "success":
         missing = [p for p in facts.report.files_changed if not _is_changed(p, ending.changed)]
         if missing:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from loop.git.command import Repository, shown
-from loop.git.left_out import LeftOut, is_left_out
+from loop.git.left_out import LeftOut, outside
 from loop.git.snapshot import is_ours
 
 
@@ -35,7 +35,7 @@ def entries(
 ) -> dict[str, Entry]:
     """Changed paths of the project between two trees or commits, by path.
 
-    What was left out of the newer one does not count as changed.
+    What was left out of one of them does not count as changed.
 
     Raises:
         GitError: git refused.
@@ -43,9 +43,10 @@ def entries(
     raw = repository.git.run("diff-tree", "-r", "-z", "--no-renames", "--raw", old, new)
     fields = raw.decode(errors="surrogateescape").split("\0")
     found = {}
+    stays_out = outside(left_out)
     for head, path in zip(fields[::2], fields[1::2], strict=False):
         relative = repository.relative(path)
-        if relative is None or is_ours(relative) or is_left_out(relative, left_out):
+        if relative is None or is_ours(relative) or stays_out(relative):
             continue
         old_mode, new_mode, old_id, new_id, _ = head.lstrip(":").split(" ", 4)
         found[relative] = Entry(relative, old_mode, new_mode, old_id, new_id)
@@ -62,12 +63,13 @@ def line_counts(
     """
     raw = repository.git.run("diff-tree", "-r", "-z", "--no-renames", "--numstat", old, new)
     found = []
+    stays_out = outside(left_out)
     for record in raw.decode(errors="surrogateescape").split("\0"):
         if not record:
             continue
         added, removed, path = record.split("\t", 2)
         relative = repository.relative(path)
-        if relative is None or is_ours(relative) or is_left_out(relative, left_out):
+        if relative is None or is_ours(relative) or stays_out(relative):
             continue
         found.append(Lines(shown(relative), _count(added), _count(removed)))
     return found

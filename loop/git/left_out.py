@@ -9,9 +9,11 @@ import fnmatch
 import re
 import stat
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
+
+from loop.git.command import shown
 
 _SECRET_NAMES = (
     ".env", ".env.*", "*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.keystore", "id_rsa*",
@@ -41,9 +43,8 @@ class LeftOut:
 def reason_to_leave_out(path: Path, max_file_bytes: float) -> str | None:
     """Why a new file stays out; None when it may go in."""
     name = path.name.lower()
-    if any(fnmatch.fnmatchcase(name, pattern) for pattern in _HARMLESS_NAMES):
-        return None
-    if any(fnmatch.fnmatchcase(name, pattern) for pattern in _SECRET_NAMES):
+    harmless = any(fnmatch.fnmatchcase(name, pattern) for pattern in _HARMLESS_NAMES)
+    if not harmless and any(fnmatch.fnmatchcase(name, pattern) for pattern in _SECRET_NAMES):
         return "may hold a secret"
     try:
         status = path.lstat()
@@ -51,8 +52,10 @@ def reason_to_leave_out(path: Path, max_file_bytes: float) -> str | None:
             return f"larger than {max_file_bytes / 1_000_000:g} MB"
         if stat.S_ISREG(status.st_mode) and _holds_secret(path):
             return "holds what looks like a key or token"
-    except OSError:
+    except FileNotFoundError:
         return None
+    except OSError as error:
+        return f"can't be read: {error.strerror}"
     return None
 
 
@@ -62,21 +65,57 @@ def _holds_secret(path: Path) -> bool:
 
 
 def crowded_folders(new_files: Iterable[str], most: int = MOST_NEW_FILES) -> dict[str, int]:
-    """Top folders to leave out so that at most `most` new files remain, with their counts."""
-    counts = Counter(path.split("/", 1)[0] + "/" for path in new_files if "/" in path)
-    total = sum(1 for _ in new_files)
+    """Folders to leave out so that at most `most` new files remain, with their counts.
+
+    The deepest ones that do it, so that what lies beside a dump of files is kept. Where most files
+    lie in no folder, none is named.
+    """
+    left = list(new_files)
     crowded: dict[str, int] = {}
-    for folder, count in counts.most_common():
-        if total <= most:
+    while len(left) > most:
+        folder = _crowded(left, len(left) - most)
+        if folder is None:
             break
-        crowded[folder] = count
-        total -= count
+        kept = [path for path in left if not path.startswith(folder)]
+        crowded[folder] = len(left) - len(kept)
+        left = kept
     return crowded
+
+
+def _crowded(files: list[str], surplus: int) -> str | None:
+    """The deepest folder that holds the surplus, else the fullest; None if most lie in none."""
+    folder = ""
+    inside = files
+    while True:
+        depth = len(folder)
+        counts = Counter(
+            path[: path.index("/", depth) + 1] for path in inside if "/" in path[depth:]
+        )
+        if not counts:
+            return folder or None
+        fullest, count = counts.most_common(1)[0]
+        if not folder and count < len(inside) - counts.total():
+            return None
+        if folder and count < surplus:
+            return folder
+        folder = fullest
+        if count < surplus:
+            return folder
+        inside = [path for path in inside if path.startswith(folder)]
 
 
 def is_left_out(path: str, left_out: Iterable[LeftOut]) -> bool:
     """Whether a path is one that stays out, or lies in a folder that does."""
-    return any(
-        path == entry.path or (entry.path.endswith("/") and path.startswith(entry.path))
-        for entry in left_out
-    )
+    return outside(left_out)(path)
+
+
+def outside(left_out: Iterable[LeftOut]) -> Callable[[str], bool]:
+    """The test whether a path stays out, for many paths."""
+    names = {entry.path for entry in left_out}
+    folders = tuple(name for name in names if name.endswith("/"))
+
+    def test(path: str) -> bool:
+        name = shown(path)
+        return name in names or name.startswith(folders)
+
+    return test

@@ -8,16 +8,19 @@ and nested repositories, which are named. Refs: `refs/loop/<hash of the project>
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import shutil
+import stat
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from loop.git.command import Repository, shown
-from loop.git.left_out import LeftOut, crowded_folders, reason_to_leave_out
+from loop.git.left_out import MOST_NEW_FILES, LeftOut, crowded_folders, reason_to_leave_out
 
 _OURS = {
     "GIT_AUTHOR_NAME": "loop",
@@ -25,7 +28,9 @@ _OURS = {
     "GIT_COMMITTER_NAME": "loop",
     "GIT_COMMITTER_EMAIL": "loop@localhost",
 }
+_SUBMODULE = "a repository of its own, with changes"
 #: `--replace`: a file may stand where a folder was.
+_LEFT_OUT = "left out: "
 _UPDATE = ("update-index", "-z", "--add", "--remove", "--replace", "--stdin")
 
 
@@ -59,9 +64,29 @@ def take(repository: Repository, ref: str, *, max_file_mb: float) -> Taken:
     tree, left_out = write_tree(repository, max_file_mb=max_file_mb)
     parents = ("-p", head) if head else ()
     git = repository.git
-    commit = git.text("commit-tree", tree, *parents, "-m", f"snapshot {ref}", env=_OURS)
-    git.run("update-ref", ref, commit)
-    return Taken(commit, head, left_out)
+    message = f"snapshot {ref}\n"
+    if left_out:
+        message += f"\n{_LEFT_OUT}{json.dumps([[e.path, e.why] for e in left_out])}\n"
+    data = message.encode()
+    commit = git.run("commit-tree", tree, *parents, "-F", "-", data=data, env=_OURS)
+    taken = Taken(commit.decode().strip(), head, left_out)
+    git.run("update-ref", ref, taken.commit)
+    return taken
+
+
+def left_out_of(repository: Repository, *commits: str) -> tuple[LeftOut, ...]:
+    """What snapshots left out, as their commits say.
+
+    Raises:
+        GitError: git refused.
+    """
+    wanted = "".join(f"{commit}\n" for commit in dict.fromkeys(commits))
+    said = repository.git.run("cat-file", "--batch", data=wanted.encode())
+    found: list[LeftOut] = []
+    for line in said.decode(errors="replace").splitlines():
+        if line.startswith(_LEFT_OUT):
+            found += [LeftOut(path, why) for path, why in json.loads(line[len(_LEFT_OUT) :])]
+    return tuple(found)
 
 
 def write_tree(repository: Repository, *, max_file_mb: float) -> tuple[str, tuple[LeftOut, ...]]:
@@ -76,22 +101,47 @@ def write_tree(repository: Repository, *, max_file_mb: float) -> tuple[str, tupl
             "ls-files", "-z", "--modified", "--deleted", "--others", "--exclude-standard", env=env
         )
         new = _paths(git.run("ls-files", "-z", "--others", "--exclude-standard", env=env))
-        crowded = crowded_folders(new)
-        left_out = [LeftOut(shown(f), f"{n} new files") for f, n in crowded.items()]
+        known = _paths(listed) - new
+        left_out = _submodules(repository, env)
+        apart = {entry.path for entry in left_out}
+        behind_link = _behind_link(git.folder)
+        gone = sorted(path for path in known if behind_link(path))
         taken = []
-        for path in sorted(_paths(listed)):
-            if path in new:
-                if path.startswith(tuple(crowded)):
-                    continue
-                why = _why_left_out(git.folder, path, max_file_mb)
-                if why is not None:
-                    left_out.append(LeftOut(shown(path), why))
-                    continue
-            taken.append(path)
+        for path in sorted(known.difference(gone)):
+            if not _can_be_taken(git.folder / path):
+                left_out.append(LeftOut(shown(path), "neither a file nor a link"))
+            elif shown(path) not in apart:
+                taken.append(path)
+        for path, why in _sifted(git.folder, new, max_file_mb, left_out):
+            if why is None:
+                taken.append(path)
+            else:
+                left_out.append(LeftOut(shown(path), why))
+        if gone:  # git itself refuses to look behind a link
+            nothing = "0" * len(git.text("hash-object", "--stdin"))
+            info = "".join(f"0 {nothing}\t{repository.prefix}{path}\0" for path in gone)
+            removals = info.encode(errors="surrogateescape")
+            git.run("update-index", "-z", "--index-info", data=removals, env=env)
         data = "".join(f"{path}\0" for path in taken).encode(errors="surrogateescape")
         if data:
             git.run(*_UPDATE, data=data, env=env)
         return git.text("write-tree", env=env), tuple(left_out)
+
+
+def _sifted(
+    folder: Path, new: set[str], max_file_mb: float, left_out: list[LeftOut]
+) -> Iterator[tuple[str, str | None]]:
+    """New files, each with the reason why it stays out; whole folders go to `left_out`."""
+    crowded = crowded_folders(new)
+    left_out += [LeftOut(shown(f), f"{n} new files") for f, n in crowded.items()]
+    too_many = len(new) - sum(crowded.values()) > MOST_NEW_FILES
+    for path in sorted(new):
+        if path.startswith(tuple(crowded)):
+            continue
+        why = _why_left_out(folder, path, max_file_mb)
+        if too_many and "/" not in path:
+            why = why or f"one of {len(new)} new files"
+        yield path, why
 
 
 def _paths(listed: bytes) -> set[str]:
@@ -103,6 +153,49 @@ def _why_left_out(folder: Path, path: str, max_file_mb: float) -> str | None:
     if path.endswith("/"):
         return "a repository of its own"
     return reason_to_leave_out(folder / path, max_file_mb * 1_000_000)
+
+
+def _behind_link(root: Path) -> Callable[[str], bool]:
+    """The test whether a link stands where a folder of the path was."""
+
+    @cache
+    def is_link(folder: Path) -> bool:
+        return folder != root and (folder.is_symlink() or is_link(folder.parent))
+
+    return lambda path: "/" in path and is_link((root / path).parent)
+
+
+def _can_be_taken(path: Path) -> bool:
+    """Whether git can hold what is at the path; that nothing is there can be held, too."""
+    try:
+        mode = path.lstat().st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    return stat.S_ISREG(mode) or stat.S_ISLNK(mode) or stat.S_ISDIR(mode)
+
+
+def _submodules(repository: Repository, env: dict[str, str]) -> list[LeftOut]:
+    """Submodules and other repositories under git's eye that have changes of their own."""
+    if not _may_have_submodules(repository):
+        return []
+    arguments = ("diff-files", "--raw", "-z", "--ignore-submodules=none")
+    raw = repository.git.run(*arguments, env=env).decode(errors="surrogateescape")
+    fields = raw.split("\0")
+    found = []
+    for head, path in zip(fields[::2], fields[1::2], strict=False):
+        relative = repository.relative(path)
+        if head.startswith(":160000 160000") and relative is not None:
+            found.append(LeftOut(shown(relative), _SUBMODULE))
+    return found
+
+
+def _may_have_submodules(repository: Repository) -> bool:
+    """Whether the index may name one: their mode stands in it in four bytes."""
+    for index in (repository.git_dir / "index", *repository.git_dir.glob("sharedindex.*")):
+        with suppress(FileNotFoundError):
+            if b"\0\0\xe0\0" in index.read_bytes():
+                return True
+    return False
 
 
 def is_ours(path: str) -> bool:

@@ -17,6 +17,7 @@ from msgspec import Meta, Struct
 from loop.actions import change, requeue, review, status, submit, undo
 from loop.core.checks import clean_text, convert
 from loop.core.config import Wait
+from loop.core.mask import masked
 from loop.core.task import Name, TaskFields
 from loop.core.task_id import checked_id
 from loop.errors import BadInput, NotReady
@@ -414,7 +415,13 @@ class Toolbox:
         if done.redone:
             data["note"] = "the task had been undone; its work is back"
         elif not done.taken_back:
-            data["note"] = "nothing was taken back: others changed these paths since"
+            data["note"] = (
+                "nothing was taken back: others changed these paths since"
+                if done.overtaken
+                else "nothing was taken back: the files are as they were before the task"
+            )
+        if done.skipped:
+            data["not_committed"] = done.skipped
         return {k: v for k, v in data.items() if v is not None}
 
     async def _show_timeline(self, a: Timeline) -> dict[str, Any]:
@@ -431,7 +438,7 @@ def _fields(a: TaskFields) -> TaskFields:
 def _shortened(event: dict[str, Any]) -> dict[str, Any]:
     def short(value: Any) -> Any:
         if isinstance(value, str) and len(value) > 300:
-            return f"{value[:299]}…"
+            return f"{masked(value)[:299]}…"  # a cut secret would not be known for one
         return [short(v) for v in value[:5]] if isinstance(value, list) else value
 
     return {k: short(v) for k, v in event.items()}

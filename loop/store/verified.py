@@ -1,4 +1,4 @@
-"""How the last verification went, by the tree of files that it was made of."""
+"""How the last verifications went, by the tree of files that they were made of."""
 
 from __future__ import annotations
 
@@ -9,20 +9,34 @@ import msgspec
 from loop.store.files import read, replace
 from loop.store.paths import Project
 
+#: Trees that are remembered; older ones are verified again.
+_KEPT = 20
 
-def remember(project: Project, tree: str, passed: dict[str, bool]) -> None:
-    """Notes which commands passed on a tree."""
-    data = msgspec.json.encode({"tree": tree, "passed": passed})
-    replace(project.state / "verified.json", data, durable=False)
+
+def remember(project: Project, trees: list[str], passed: dict[str, bool]) -> None:
+    """Notes which commands passed on trees that are alike to them."""
+    known = _known(project)
+    for tree in trees:
+        known[tree] = known.pop(tree, {}) | passed
+    last = dict(list(known.items())[-_KEPT:])
+    replace(project.state / "verified.json", msgspec.json.encode({"trees": last}), durable=False)
 
 
 def passed_on(project: Project, tree: str) -> dict[str, bool]:
     """Which commands passed on a tree, as far as that is known."""
+    return _known(project).get(tree, {})
+
+
+def _known(project: Project) -> dict[str, dict[str, bool]]:
     try:
-        known: Any = msgspec.json.decode(read(project.state / "verified.json") or b"{}")
+        data: Any = msgspec.json.decode(read(project.state / "verified.json") or b"{}")
     except (msgspec.DecodeError, UnicodeDecodeError):
         return {}
-    if not isinstance(known, dict) or known.get("tree") != tree:
+    trees = data.get("trees") if isinstance(data, dict) else None
+    if not isinstance(trees, dict):
         return {}
-    passed = known.get("passed")
-    return {str(k): v is True for k, v in passed.items()} if isinstance(passed, dict) else {}
+    return {
+        tree: {command: how is True for command, how in passed.items()}
+        for tree, passed in trees.items()
+        if isinstance(passed, dict)
+    }

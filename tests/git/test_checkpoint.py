@@ -64,6 +64,7 @@ def test_a_path_that_was_dirty_before_is_kept_out_unless_it_is_named(
     named = run(repository, lambda: (root / "a.txt").write_text("again\n"), "a.txt")
     assert committed(git, root, named.commit) == {"a.txt"}
     assert named.kept_out == ()
+    assert named.mixed == ("a.txt",)  # what the person had begun went in with it: never silently
 
 
 def test_what_the_builder_committed_itself_is_not_committed_again(

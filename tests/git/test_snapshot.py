@@ -256,3 +256,17 @@ def test_a_folder_without_git_is_no_repository(tmp_path: Path) -> None:
 def test_git_that_refuses_says_why_in_one_line(repository: Repository) -> None:
     with pytest.raises(GitError, match=r"^git cat-file: fatal: .*nothing"):
         repository.git.run("cat-file", "-p", "nothing")
+
+
+def test_a_link_may_stand_where_a_folder_was(
+    root: Path, repository: Repository, git: RunGit, tmp_path: Path
+) -> None:
+    before = snap(repository)
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere/b.txt").write_text("not of the project\n")
+    (root / "dir/b.txt").unlink()
+    (root / "dir").rmdir()
+    (root / "dir").symlink_to(tmp_path / "elsewhere")
+    after = snap(repository, "after")
+    assert content(git, root, after) == {"a.txt": "100644", "dir": "120000", "old.txt": "100644"}
+    assert set(entries(repository, before.commit, after.commit)) == {"dir", "dir/b.txt"}
