@@ -2,7 +2,7 @@ VENV ?= .venv
 PYTHON ?= python3
 BIN := $(VENV)/bin
 
-.PHONY: help demo test check format bench clean
+.PHONY: help demo test check format bench soak clean
 
 help:  ## show this
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
@@ -35,6 +35,9 @@ format: $(BIN)/.dev  ## put the code into shape
 
 bench: $(BIN)/.dev  ## measure the figures, each beside its baseline
 	$(BIN)/python -m benchmarks $(ARGS)
+
+soak: $(BIN)/.dev  ## run 200 tasks while servers are killed: nothing lost, nothing twice
+	$(BIN)/python -m benchmarks.soak $(ARGS)
 
 clean:  ## remove what was made here
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

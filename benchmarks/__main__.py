@@ -1,7 +1,8 @@
 """Measures the figures of the README and prints them as one table.
 
-    python -m benchmarks            all of them, within three minutes
+    python -m benchmarks            all of them, within four minutes
     python -m benchmarks NAME...    only those: landing claiming starting hooks spawning idling wire
+                                    long_queue submitting
 
 Nothing fails for being slow: a bound that was missed is shown as missed.
 """
@@ -19,7 +20,10 @@ from rich.console import Console
 
 from benchmarks.figure import Figure, notes_of, table_of
 
-NAMES = ("landing", "claiming", "starting", "hooks", "spawning", "idling", "wire")
+NAMES = (
+    "landing", "claiming", "starting", "hooks", "spawning", "idling", "wire", "long_queue",
+    "submitting",
+)  # fmt: skip
 #: Characters of a line where there is no terminal.
 _WIDTH = 150
 

@@ -82,6 +82,11 @@ class Client:
         self._reader.join(_LEAVE_S)
         self._process.stdout.close()
 
+    def close_stdin(self) -> None:
+        """Says nothing more: for a server, the end."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+
     @property
     def process(self) -> psutil.Process:
         """The server, to be looked at."""

@@ -37,6 +37,11 @@ class Place:
     env: dict[str, str]
     builder: StandIn
 
+    def approve(self) -> None:
+        """Approves what the settings want executed."""
+        with _environment(self.env):
+            approve(self.project)
+
 
 @contextmanager
 def place(*, git: bool = False) -> Iterator[Place]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 _WAIT_S = 30.0
@@ -20,12 +21,23 @@ class Stamps:
         Raises:
             TimeoutError: it did not happen.
         """
+        return self._wait_for(lambda noted: noted == name, name)
+
+    def first_in_ns(self, folder: str) -> int:
+        """When the first file got a name in a folder such as `running`; waits for it, bounded.
+
+        Raises:
+            TimeoutError: it did not happen.
+        """
+        return self._wait_for(lambda noted: noted.startswith(f"{folder}/"), folder)
+
+    def _wait_for(self, fits: Callable[[str], bool], what: str) -> int:
         deadline = time.monotonic() + _WAIT_S
         while time.monotonic() < deadline:
             if self.path.exists():
                 for line in self.path.read_text().splitlines():
                     at_ns, _, noted = line.partition(" ")
-                    if noted == name:
+                    if fits(noted):
                         return int(at_ns)
             time.sleep(0.02)
-        raise TimeoutError(f"{name} did not appear")
+        raise TimeoutError(f"{what} did not appear")

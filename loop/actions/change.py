@@ -6,6 +6,7 @@ import time
 from datetime import datetime
 
 from loop.actions.finish import finish
+from loop.actions.ready import check_place
 from loop.actions.recover import examine, void, wake_shim
 from loop.core.config import Config
 from loop.core.event import Actor, TaskCancelled
@@ -41,11 +42,13 @@ def cancel(project: Project, task_id: str, actor: Actor, now: datetime) -> Locat
 
     Raises:
         NotFound: no such task.
+        NotReady: it runs, and `.ai` was copied here from elsewhere.
     """
     while True:
         located = queue.cancel_queued(project, task_id, actor, now)
         if located.state != "running":
             return located
+        check_place(project)  # in a copied folder the run is that of another project
         task = located.task
         event = TaskCancelled(ts=now, actor=actor, task_id=task.id, run=task.run)
         queue.request_cancel(project, task, "cancelled", event)

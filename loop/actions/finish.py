@@ -13,11 +13,13 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from loop.actions.recover import stand_in_for_shim
 from loop.actions.verification import Verification, commands_of, verify
 from loop.builder.command import verification_environment
 from loop.builder.judge import ending_of, exit_time
 from loop.builder.prepare import config_of_run
 from loop.builder.sessions import cost_before
+from loop.builder.stream import offset_of
 from loop.builder.verify import end_bearers
 from loop.core import transition as rules
 from loop.core.config import Config
@@ -84,6 +86,7 @@ def finish(
     `told` is called once a result can be read, before what is left of the run is removed.
     """
     run = task.runs[-1]
+    stand_in_for_shim(project, task)
     config = config_of_run(project, task) or config
     if task.acceptance or commands_of(config):
         end_bearers(run.uuid)  # what a worker that died in the middle of this had started
@@ -201,6 +204,8 @@ def _recorded(
     cost = transcript.ended.session_cost_usd if transcript.ended else None
     if cost is not None and session is not None:
         cost = max(0.0, round(cost - cost_before(task.runs, session), 6))
+    elif not transcript.lines and offset_of(project.log(task.id), run.uuid) is not None:
+        cost = 0.0  # its first line comes before it asks the API for anything
     turns = transcript.ended.turns if transcript.ended else None
     return rules.end_run(
         task,

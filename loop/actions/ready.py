@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,15 +14,20 @@ from loop.core.config import Config
 from loop.errors import NotReady
 from loop.git.command import find_git
 from loop.store.drive import network_drive
+from loop.store.files import cannot_use
 from loop.store.identity import root_mismatch
 from loop.store.paths import Project
 from loop.store.project_files import load_config
 
 #: Kinds of pause that end by themselves once the missing part is there.
-MENDABLE = frozenset({
-    "no_claude", "no_git", "no_project", "config", "permissions", "daily_budget", "copied",
-    "network_drive",
-})  # fmt: skip
+MENDABLE = frozenset(
+    {
+        "no_claude", "no_git", "no_project", "no_folder", "no_write", "disk_full", "copied",
+        "network_drive", "config", "permissions", "daily_budget",
+    }
+)  # fmt: skip
+#: A disk with less room than this takes no run: its log alone would fill it.
+_ROOM_BYTES = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +46,7 @@ def ready(project: Project, env: Mapping[str, str]) -> Ready:
     Raises:
         NotReady: says what is missing and the command that mends it.
     """
-    if not project.root.is_dir():
-        raise NotReady("no_project", f"the project folder {project.root} is gone: put it back")
-    _own_folder(project)
+    check_folders(project)
     config = load_config(project)
     find_git()
     claude = find_claude(config, env)
@@ -49,7 +54,28 @@ def ready(project: Project, env: Mapping[str, str]) -> Ready:
     return Ready(config, claude, approved(project))
 
 
-def _own_folder(project: Project) -> None:
+def check_folders(project: Project) -> None:
+    """Makes sure that the folders are there, are this project's own, and take what is written.
+
+    Raises:
+        NotReady: says what is wrong and what mends it.
+    """
+    if not project.root.is_dir():
+        raise NotReady("no_project", f"the project folder {project.root} is gone: put it back")
+    if not project.ai.is_dir():
+        there = "is not a folder: move it away and" if os.path.lexists(project.ai) else "is gone:"
+        raise NotReady("no_project", f"{project.ai} {there} run `loop init` again")
+    check_place(project)
+    for folder in (project.state, project.queue, project.running, project.completed, project.logs):
+        _check_writable(folder)
+
+
+def check_place(project: Project) -> None:
+    """Makes sure that nobody else can be at work with the same files.
+
+    Raises:
+        NotReady: `.ai` was copied here from elsewhere, or it lies on a network drive.
+    """
     other = root_mismatch(project)
     if other is not None:
         message = f"this .ai folder belongs to {other}: run `loop init` to make this copy its own"
@@ -62,10 +88,21 @@ def _own_folder(project: Project) -> None:
         raise NotReady("network_drive", message)
 
 
+def _check_writable(folder: Path) -> None:
+    if not folder.is_dir():
+        raise NotReady("no_folder", f"{folder} is gone: run `loop init` again")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise NotReady("no_write", f"{folder} can't be written: make it writable for you")
+    if shutil.disk_usage(folder).free < _ROOM_BYTES:
+        raise NotReady("disk_full", f"the disk of {folder} is full: make room")
+
+
 def missing(project: Project, env: Mapping[str, str]) -> NotReady | None:
     """What keeps a run from starting; None when nothing does."""
     try:
         ready(project, env)
     except NotReady as error:
         return error
+    except OSError as error:
+        return NotReady("no_project", str(cannot_use(error)))
     return None

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 from datetime import datetime
 
-from loop.builder.processes import bearers, signal_if_same
-from loop.builder.stream import offset_of, run_mark, started_line
+from loop.builder import runlog
+from loop.builder.processes import bearers, command_of, is_same, signal_if_same
+from loop.builder.stream import ended_line, offset_of, read_run, started_line
+from loop.builder.sweep import sweep_without_shim
 from loop.core.recovery import Evidence, Found, decide
 from loop.core.task import Task, encode
 from loop.core.task_id import sort_key
+from loop.store import queue
 from loop.store.files import read, replace
 from loop.store.locks import FileLock, is_locked
 from loop.store.paths import Project
@@ -28,31 +32,89 @@ def examine(project: Project, task_id: str, now: datetime) -> tuple[Found, Task 
     if task is None or not task.runs:
         locked = is_locked(project.log(task_id))
         return (Found.WAIT if locked else Found.SET_ASIDE), None
-    run = task.runs[-1]
     result = read_result(project, task_id)
     queued = read_task(project.task_file(project.queue, task_id), task_id, now)
-    launched = is_in_log(project, task)
+    launched = offset_of(project.log(task_id), task.runs[-1].uuid) is not None
     evidence = Evidence(
         readable=True,
         run=task.run,
         completed_run=_run_in(result.task) if result else None,
         queued_run=queued.run if queued else None,
-        log_locked=is_locked(project.log(task_id)) or (not launched and _lives(project, task)),
+        log_locked=is_locked(project.log(task_id)),
         launched=launched,
-        exited=run.uuid.encode() in (read(project.run_file(task_id, "exit")) or b""),
+        exited=_exited(project, task),
     )
-    return decide(evidence), task
+    found = decide(evidence)
+    if found in (Found.JUDGE, Found.LAUNCH) and not evidence.exited and at_work(project, task):
+        found = Found.WAIT
+    return found, task
 
 
-def is_in_log(project: Project, task: Task) -> bool:
-    """Whether the log knows of the task's last run, so that the lock on it tells of its end."""
-    return offset_of(project.log(task.id), task.runs[-1].uuid) is not None
+def _exited(project: Project, task: Task) -> bool:
+    data = read(project.run_file(task.id, "exit")) or b""
+    return task.runs[-1].uuid.encode() in data
 
 
-def _lives(project: Project, task: Task) -> bool:
-    """Whether processes of a run live whose log somebody has removed, or that is just launched."""
-    prepared = project.run_file(task.id, "launch").exists()
-    return prepared and bool(bearers(task.runs[-1].uuid))
+def at_work(project: Project, task: Task) -> bool:
+    """Whether processes of a run are alive though nobody holds the lock on its log.
+
+    So it is when the log was removed or replaced under them, and while a launcher that a dead
+    worker started is not there yet.
+    """
+    if not _prepared_here(project, task):
+        return False
+    shim = _shim(project, task)
+    if shim is not None:
+        return is_same(*shim)
+    run = task.runs[-1].uuid
+    pids = bearers(run)
+    launch_file = os.fspath(project.run_file(task.id, "launch"))
+    if any(launch_file not in command_of(pid) for pid in pids):
+        _mark(project, task, "found")  # not only a launcher: it must not be launched again
+    return bool(pids)
+
+
+def _shim(project: Project, task: Task) -> tuple[int, int, str] | None:
+    """Pid, start and boot of a run's shim; None when the log does not say."""
+    line = started_line(project.log(task.id), task.runs[-1].uuid)
+    shim = line.get("shim") if line else None
+    try:
+        return (int(shim["pid"]), int(shim["start"]), str(shim["boot"])) if shim else None
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+def _prepared_here(project: Project, task: Task) -> bool:
+    """Whether a run was prepared in this very folder: a copied `.ai` tells of another's processes.
+
+    What was not prepared has no processes.
+    """
+    try:
+        launch = json.loads(read(project.run_file(task.id, "launch")) or b"{}")
+    except ValueError:
+        return False
+    return isinstance(launch, dict) and launch.get("log") == os.fspath(project.log(task.id))
+
+
+def stand_in_for_shim(project: Project, task: Task) -> None:
+    """Writes the exit file of a run whose shim could not, once what it left has been ended.
+
+    The last line of the log tells how it ended, if the shim got that far.
+
+    Raises:
+        LoopError: the disk does not take it.
+    """
+    if _exited(project, task):
+        return
+    run = task.runs[-1].uuid
+    line = ended_line(project.log(task.id), run)
+    if line is None:
+        swept = sweep_without_shim(run) if _prepared_here(project, task) else []
+        has_result = read_run(project.log(task.id), run).ended is not None
+        ended_by = None if has_result else queue.cancel_reason(project, task.id)
+        line = {"exit": None, "signal": None, "ended_by": ended_by, "swept": swept}
+    fields = {key: value for key, value in line.items() if key not in ("type", "event")}
+    replace(project.run_file(task.id, "exit"), encode({"run": run} | fields))
 
 
 def _run_in(task: dict[str, object]) -> int:
@@ -60,40 +122,34 @@ def _run_in(task: dict[str, object]) -> int:
     return run if isinstance(run, int) else 1
 
 
-def void(project: Project, task: Task, reason: str | None, error: str | None = None) -> bool:
-    """Makes sure that a claimed run that was not launched never will be; False when it was.
-
-    It ended by `reason`, or could not start because of `error`.
-    """
-    run = task.runs[-1]
+def _mark(project: Project, task: Task, event: str) -> bool:
+    """Appends a line of ours about a run to its log, unless there is one; whether it did."""
     log = FileLock(project.log(task.id))
     if not log.try_acquire():
         return False
     try:
-        if offset_of(project.log(task.id), run.uuid) is not None:
+        if offset_of(project.log(task.id), task.runs[-1].uuid) is not None:
             return False
-        line = run_mark(run.uuid) + b',"event":"void"}\n'
-        with project.log(task.id).open("ab+") as file:
-            if file.tell():
-                file.seek(-1, os.SEEK_END)
-                line = line if file.read(1) == b"\n" else b"\n" + line
-            file.write(line)
-        ending = {"run": run.uuid, "ended_by": reason, "exit": None, "error": error}
-        replace(project.run_file(task.id, "exit"), encode(ending))
+        with project.log(task.id).open("a+b") as file:
+            runlog.append(file.fileno(), task.runs[-1].uuid, {"event": event})
     finally:
         log.release()
     return True
 
 
+def void(project: Project, task: Task, reason: str | None, error: str | None = None) -> bool:
+    """Makes sure that a claimed run that was not launched never will be; False when it was.
+
+    It ended by `reason`, or could not start because of `error`.
+    """
+    if not _mark(project, task, "void"):
+        return False
+    ending = {"run": task.runs[-1].uuid, "ended_by": reason, "exit": None, "error": error}
+    replace(project.run_file(task.id, "exit"), encode(ending))
+    return True
+
+
 def wake_shim(project: Project, task: Task) -> bool:
     """Has the shim of a run look at its cancel file now; False when it is not there."""
-    line = started_line(project.log(task.id), task.runs[-1].uuid)
-    shim = line.get("shim") if line else None
-    if not isinstance(shim, dict):
-        return False
-    try:
-        return signal_if_same(
-            int(shim["pid"]), int(shim["start"]), str(shim["boot"]), signal.SIGTERM
-        )
-    except (KeyError, TypeError, ValueError):
-        return False
+    shim = _shim(project, task) if _prepared_here(project, task) else None
+    return shim is not None and signal_if_same(*shim, signal.SIGTERM)

@@ -35,10 +35,12 @@ class Spending:
 def _cost(event: dict[str, Any], unknown_usd: float) -> float:
     if event["event"] == "run_completed":
         cost = event.get("cost_usd")
-        return float(cost) if isinstance(cost, int | float) else unknown_usd
+        most = event.get("most_usd", unknown_usd)
+        return float(cost if isinstance(cost, int | float) else most)
     if event["event"] == "queue_paused":
         cost = event.get("cost_usd")
-        return float(cost) if isinstance(cost, int | float) else 0.0
+        unknown = unknown_usd if "run" in event else 0.0
+        return float(cost) if isinstance(cost, int | float) else unknown
     return 0.0
 
 

@@ -46,7 +46,7 @@ def claim(
     return queue.claim(project, task_id, run, now)
 
 
-def put_back(project: Project, task: Task, problem: NotReady, now: datetime) -> bool:
+def unclaim(project: Project, task: Task, problem: NotReady, now: datetime) -> bool:
     """Puts a claimed task back that can't be launched now, and pauses the queue.
 
     Its run never was: it counts neither as a run nor as an attempt. False when it was launched

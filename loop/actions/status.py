@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,7 +11,7 @@ from typing import Any
 
 from loop.actions.ready import MENDABLE, missing
 from loop.builder.stream import RunReader
-from loop.core.graph import in_order
+from loop.core.graph import next_first
 from loop.core.mask import masked
 from loop.core.result import Result, result_dict
 from loop.core.task import Task, task_dict, title_of
@@ -193,13 +193,16 @@ class Observer:
             return self._look_at(task_id, now)
 
     def _look_at(self, task_id: str, now: datetime) -> Answer:
+        broken = self._broken()
+        if broken is not None:
+            return broken
         located = locate(self._project, task_id, now)
         task = located.task
         if located.result is not None:
             data = {"state": located.state, "results": [brief(located.result)]}
             return Answer(data, True, told=(task.id, task.run))
         if located.state == "running":
-            return Answer(self._running(task, now), False)
+            return self._running(task, now)
         held = self._held(now)
         base = {"state": "queued", "task_id": task.id}
         if held:
@@ -216,7 +219,17 @@ class Observer:
                 if "last" not in answer.data or size == timeline.size_of(self._project.timeline):
                     return answer
 
+    def _broken(self) -> Answer | None:
+        """The answer when the folders themselves are gone; None when they are there."""
+        if self._project.ai.is_dir():
+            return None
+        problem = missing(self._project, self._env)
+        return Answer({"state": "paused", "reason": str(problem), "next": END_TURN}, True)
+
     def _look_once(self, now: datetime) -> Answer:
+        broken = self._broken()
+        if broken is not None:
+            return broken
         results = self._news()
         seen = self._seen
         if results:
@@ -225,7 +238,7 @@ class Observer:
             return Answer(data, True, read_up_to=seen)
         running = self._running_task(now)
         if running is not None:
-            return Answer(self._running(running, now), False, read_up_to=seen)
+            return self._running(running, now, read_up_to=seen)
         queued = count_files(self._project.queue)
         held = self._held(now)
         if queued and held is None:
@@ -257,13 +270,17 @@ class Observer:
                 return task
         return None
 
-    def _running(self, task: Task, now: datetime) -> dict[str, Any]:
-        return {
+    def _running(self, task: Task, now: datetime, read_up_to: int | None = None) -> Answer:
+        trouble = self._trouble()
+        data = {
             "state": "running",
             "task_id": task.id,
             "progress": self._reader.progress(task, now),
-            "next": CALL_AGAIN,
         }
+        if trouble is not None:
+            data |= {"problem": trouble, "next": END_TURN}
+            return Answer(data, True, read_up_to=read_up_to)
+        return Answer(data | {"next": CALL_AGAIN}, False, read_up_to=read_up_to)
 
     def _held(self, now: datetime) -> _Held | None:
         """Why nothing is claimed; None when a worker claims what waits."""
@@ -334,51 +351,60 @@ def listing(
     """A bounded list of tasks with counts: what runs, what waits in its order, what ended last."""
     sources = _sources(project, view)
     rows: list[dict[str, Any]] = []
-    for source, ids in sources.items():
-        if state in (None, source) or (source == "settled" and state not in sources):
-            rows += _rows(project, ids, state, limit - len(rows), now)
+    for name, source in sources.items():
+        if state in (None, name) or (name == "settled" and state not in sources):
+            rows += _rows(project, source.ids, state, limit - len(rows), now)
     return _listed(project, view, sources, rows)
 
 
-def _sources(project: Project, view: QueueView) -> dict[str, list[str]]:
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """Tasks of one kind: how many there are, and their ids, put in order as far as one reads."""
+
+    count: int
+    ids: Iterable[str]
+
+
+def _sources(project: Project, view: QueueView) -> dict[str, _Source]:
+    settled = set(ids_in(project.completed))
+    # What has a result has ended, though its record may lie in running/ for a moment.
+    running = sorted(set(ids_in(project.running)) - settled, key=sort_key)
     return {
-        # What has a result has ended, though its record may lie in running/ for a moment.
-        "running": sorted(
-            set(ids_in(project.running)) - set(ids_in(project.completed)), key=sort_key
-        ),
-        "queued": [t.id for t in in_order(view.tasks.values())],
-        "settled": _last_ended(project),
+        "running": _Source(len(running), running),
+        "queued": _Source(len(view.tasks), (task.id for task in next_first(view.tasks.values()))),
+        "settled": _Source(len(settled), _last_ended_first(project, settled)),
     }
 
 
-def _last_ended(project: Project) -> list[str]:
-    """Ids of settled tasks: those the timeline tells of by their ending, then the others by id."""
-    there = set(ids_in(project.completed))
+def _last_ended_first(project: Project, settled: set[str]) -> Iterator[str]:
+    """Settled tasks: those the timeline tells of by their ending, then the others by id."""
     told: dict[str, None] = {}
     for event in reversed(timeline.last(project.timeline, 200)):
         if event["event"] in ("run_completed", "task_cancelled") and not event.get("retry"):
             told[str(event.get("task_id"))] = None
-    newest = [task_id for task_id in told if task_id in there]
-    return newest + sorted(there - told.keys(), key=sort_key, reverse=True)
+    yield from (task_id for task_id in told if task_id in settled)
+    yield from sorted(settled - told.keys(), key=sort_key, reverse=True)
 
 
 def _rows(
-    project: Project, ids: list[str], state: str | None, most: int, now: datetime
+    project: Project, ids: Iterable[str], state: str | None, most: int, now: datetime
 ) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
+    if most <= 0:
+        return rows
     for task_id in ids:
-        if len(rows) >= most:
-            break
         row = _row(project, task_id, now)
         if row is not None and state in (None, row["state"]):
             rows.append(row)
+        if len(rows) >= most:
+            break
     return rows
 
 
 def _listed(
-    project: Project, view: QueueView, sources: dict[str, list[str]], rows: list[dict[str, Any]]
+    project: Project, view: QueueView, sources: dict[str, _Source], rows: list[dict[str, Any]]
 ) -> dict[str, Any]:
-    counts = {source: len(ids) for source, ids in sources.items()}
+    counts = {name: source.count for name, source in sources.items()}
     data: dict[str, Any] = {"counts": counts, "tasks": rows}
     bad = [{"name": m.name, "reason": m.reason} for m in view.misfits]
     bad += [{"name": name, "reason": reason} for name, reason in invalid_files(project)]
@@ -415,8 +441,8 @@ def overview(
     pause = read_pause(project)
     problem = missing(project, env)
     sources = _sources(project, view)
-    rows = [row for source, ids in sources.items()
-            for row in _rows(project, ids, None, _MOST[source], now)]  # fmt: skip
+    rows = [row for name, source in sources.items()
+            for row in _rows(project, source.ids, None, _MOST[name], now)]  # fmt: skip
     data = _listed(project, view, sources, rows)
     reader = ProgressReader(project)
     for row in data["tasks"]:

@@ -7,6 +7,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from loop.builder.executable import path_for
 from loop.core.config import Config
 from loop.core.result import REPORT_SCHEMA
 from loop.core.task import Run, Task
@@ -55,11 +56,8 @@ def environment(
     """The environment of the Builder, from that of this process."""
     drop = {*SESSION_MARKERS, *(() if config.builder.inherit_api_key else API_KEYS)}
     env = {k: v for k, v in base.items() if k not in drop}
-    path = env.get("PATH") or os.defpath
-    if os.fspath(claude.parent) not in path.split(os.pathsep):
-        path = f"{path}{os.pathsep}{claude.parent}"
     return env | {
-        "PATH": path,
+        "PATH": path_for(claude, env),
         "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "1",
         "LOOP_RUN": run.uuid,
         "LOOP_TASK_ID": task.id,

@@ -71,6 +71,46 @@ def usual_places(env: Mapping[str, str]) -> Iterator[Path]:
         yield bundled
 
 
+def path_for(claude: Path, env: Mapping[str, str]) -> str:
+    """The PATH on which Claude Code finds itself, and node if it is made for that.
+
+    A server that a desktop started has neither on its own PATH.
+    """
+    folders = (env.get("PATH") or os.defpath).split(os.pathsep)
+    folders += [os.fspath(place.parent) for place in _hops(claude)]
+    if _needs_node(claude) and shutil.which("node", path=os.pathsep.join(folders)) is None:
+        folders += [os.fspath(node.parent) for node in _usual_nodes(env) if node.is_file()][:1]
+    return os.pathsep.join(dict.fromkeys(folders))
+
+
+def _hops(path: Path) -> Iterator[Path]:
+    """A path and all that its links lead through: node often lies beside one of them."""
+    for _ in range(10):
+        yield path
+        if not path.is_symlink():
+            return
+        path = Path(os.path.normpath(path.parent / path.readlink()))
+
+
+def _needs_node(claude: Path) -> bool:
+    try:
+        with claude.open("rb") as file:
+            first = file.readline(200)
+    except OSError:
+        return False
+    return first.startswith(b"#!") and b"node" in first
+
+
+def _usual_nodes(env: Mapping[str, str]) -> Iterator[Path]:
+    home = Path(env.get("HOME") or Path.home())
+    yield from sorted(home.glob(".nvm/versions/node/*/bin/node"), reverse=True)
+    yield from sorted(home.glob(".local/share/fnm/node-versions/*/installation/bin/node"))
+    for folder in (".volta/bin", ".local/bin", ".asdf/shims", ".local/share/mise/shims"):
+        yield home / folder / "node"
+    yield Path("/usr/local/bin/node")
+    yield Path("/opt/homebrew/bin/node")
+
+
 def _bundled() -> Path | None:
     spec = importlib.util.find_spec("claude_agent_sdk")
     if spec is None or spec.origin is None:

@@ -163,7 +163,7 @@ def _finish(
 
 def _write_exit_file(launch: Launch, end: dict[str, object]) -> None:
     folder, name = os.path.split(launch.exit)
-    temporary = os.path.join(folder, f".{name}.{os.getpid()}")
+    temporary = os.path.join(folder, f".{name}.{os.getpid()}.tmp")
     try:
         with open(temporary, "wb") as file:
             file.write(json.dumps({"run": launch.run, **end}).encode() + b"\n")

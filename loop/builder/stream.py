@@ -43,11 +43,29 @@ def started_line(log: Path, run_uuid: str) -> dict[str, Any] | None:
         return None
     with log.open("rb") as file:
         file.seek(offset)
-        try:
-            line = msgspec.json.decode(file.readline(1 << 20))
-        except msgspec.DecodeError:
-            return None
-    return line if isinstance(line, dict) else None
+        return _object(file.readline(1 << 20))
+
+
+def ended_line(log: Path, run_uuid: str) -> dict[str, Any] | None:
+    """Our last line of a run, which says how it ended; None when it is not there."""
+    mark = run_mark(run_uuid) + b',"event":"ended"'
+    try:
+        with log.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as view:
+            at = view.rfind(mark)
+            if at < 0 or (at > 0 and view[at - 1 : at] != b"\n"):
+                return None
+            view.seek(at)
+            return _object(view.readline())
+    except (FileNotFoundError, ValueError):  # mmap refuses an empty file
+        return None
+
+
+def _object(line: bytes) -> dict[str, Any] | None:
+    try:
+        decoded = msgspec.json.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+    return decoded if isinstance(decoded, dict) else None
 
 
 def read_run(log: Path, run_uuid: str) -> Transcript:

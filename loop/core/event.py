@@ -44,6 +44,8 @@ class RunCompleted(Event, tag="run_completed"):
     commit_hash: str | None
     cost_usd: float | None
     retry: bool = False
+    #: where the cost is unknown: the task's own limit, if it has one
+    most_usd: float | None = None
 
 
 class TaskRequeued(Event, tag="task_requeued"):

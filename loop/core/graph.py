@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from heapq import heapify, heappop
 
 from loop.core.task import Task, priority_value
 from loop.core.task_id import sort_key
@@ -11,6 +12,14 @@ from loop.core.task_id import sort_key
 def in_order(tasks: Iterable[Task]) -> list[Task]:
     """Tasks by priority, then by id."""
     return sorted(tasks, key=_key)
+
+
+def next_first(tasks: Iterable[Task]) -> Iterator[Task]:
+    """The same order, for those who read the first few only: costs less than to sort them all."""
+    heap = [(_key(task), task.id, task) for task in tasks]
+    heapify(heap)
+    while heap:
+        yield heappop(heap)[2]
 
 
 def next_ready(tasks: Iterable[Task], is_success: Callable[[str], bool]) -> Task | None:

@@ -11,7 +11,8 @@ state are whole by themselves (store/journal.py); this table is about what lies 
     (the same, and its log removed           processes that bear the run live     WAIT)
     Builder ended, exit file written         log free, exit file of this run      JUDGE
     shim killed, or the machine restarted    log free, line in the log, no exit   JUDGE
-    (judged: interrupted, or by its result line if the Builder had got that far)
+    (judged: interrupted, or by its result line if the Builder had got that far; what it left
+    running is ended first, and while its shim lives, by pid, start and boot, it is waited for)
     snapshot or checkpoint made              as before; both bear repetition      JUDGE
     completed file written, not removed      a completed copy of run >= this one  CLEAR
     given back to the queue, not removed     a queued copy of a later run         CLEAR

@@ -39,7 +39,7 @@ def reset_time(text: str, now: datetime) -> datetime | None:
     if zone is None:
         return None
     try:
-        return _moment(words, now.astimezone(zone)).astimezone(UTC)
+        return _moment(words, now.astimezone(zone))
     except (ValueError, OverflowError):
         return None
 
@@ -71,11 +71,20 @@ def _moment(words: re.Match[str], local: datetime) -> datetime:
             raise ValueError(hour)
         hour = hour % 12 + (12 if half == "pm" else 0)
     wall = local.replace(hour=hour, minute=minute, second=0, microsecond=0, fold=0)
-    if words["month"]:
-        month = _MONTHS.index(words["month"].lower()) + 1
-        wall = wall.replace(
-            year=int(words["year"] or local.year), month=month, day=int(words["day"])
-        )
-        long_ago = local - timedelta(days=180)
-        return wall.replace(year=wall.year + 1) if not words["year"] and wall < long_ago else wall
-    return wall if wall > local else (wall + _DAY).replace(fold=0)
+    if not words["month"]:
+        return _first_after(local, [wall, wall + _DAY])
+    month = _MONTHS.index(words["month"].lower()) + 1
+    wall = wall.replace(year=int(words["year"] or local.year), month=month, day=int(words["day"]))
+    if not words["year"] and wall < local - timedelta(days=180):
+        wall = wall.replace(year=wall.year + 1)
+    return _first_after(local, [wall])
+
+
+def _first_after(local: datetime, walls: list[datetime]) -> datetime:
+    """The first moment after `local` at which a clock shows one of these times, else the last.
+
+    In the night in which clocks are put back, a time of day comes twice.
+    """
+    moments = [wall.replace(fold=fold).astimezone(UTC) for wall in walls for fold in (0, 1)]
+    now = local.astimezone(UTC)
+    return next((moment for moment in sorted(moments) if moment > now), moments[0])

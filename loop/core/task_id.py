@@ -45,6 +45,9 @@ def id_of_file(name: str) -> str | None:
     """The id that a file name stands for; None when the name is not spelled as it should be."""
     if not name.endswith(".json"):
         return None
+    digits = name[:-5]
+    if len(digits) == 4 and digits.isascii() and digits.isdecimal():  # nearly all of them
+        return digits.lstrip("0") or None
     loose = _LOOSE.fullmatch(name[:-5])
     if not loose:
         return None
@@ -63,4 +66,6 @@ def right_name(name: str) -> str | None:
 
 def sort_key(task_id: str) -> tuple[int, ...]:
     """Orders ids numerically part by part: 2 before 10, 42 before 42.1."""
+    if "." not in task_id:
+        return (int(task_id),)
     return tuple(int(part) for part in task_id.split("."))

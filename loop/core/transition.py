@@ -153,7 +153,12 @@ def completed(task: Task, result: Result, now: datetime) -> Event:
         reason=result.reason,
         commit_hash=result.commit_hash,
         cost_usd=task.runs[-1].cost,
+        most_usd=_most_usd(task),
     )
+
+
+def _most_usd(task: Task) -> float | None:
+    return task.max_budget_usd if task.runs[-1].cost is None else None
 
 
 def retried(task: Task, reason: str, commit_hash: str | None, now: datetime) -> Event:
@@ -167,6 +172,7 @@ def retried(task: Task, reason: str, commit_hash: str | None, now: datetime) -> 
         reason=reason,
         commit_hash=commit_hash,
         cost_usd=task.runs[-1].cost,
+        most_usd=_most_usd(task),
         retry=True,
     )
 

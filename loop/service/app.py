@@ -27,8 +27,9 @@ from loop.store.paths import Project
 from loop.store.project_files import load_config
 from loop.store.scan import locate
 
-#: Seconds that the end may take; a client waits 2 s before it kills.
-_LEAVE_S = 1.0
+#: Seconds that the parts of the end may take; a client waits 2 s before it kills.
+_STOP_S = 0.5
+_LEAVE_S = 0.7
 #: Seconds before a worker that died of a defect is started again.
 _AGAIN_S = 5.0
 
@@ -139,7 +140,7 @@ async def _until_over(
 
 
 def _stop_run_if_asked(parts: _Parts) -> None:
-    with suppress(LoopError):
+    with suppress(LoopError, OSError):
         if load_config(parts.project).on_shutdown == "stop":
             parts.worker.stop_run()
 

@@ -21,6 +21,7 @@ from loop.service.tools import (
     output_schema,
 )
 from loop.store.crash import write_crash
+from loop.store.files import cannot_use
 from loop.store.paths import Project
 
 
@@ -40,6 +41,8 @@ def build(project: Project, toolbox: Toolbox, name: str, *, read_only: bool) -> 
             data = await tool.run(arguments_of(tool, dict(params.arguments or {})))
         except LoopError as error:
             return _error(f"{masked(str(error))} [{project.name}, {project.root}]")
+        except OSError as error:
+            return _error(f"{cannot_use(error)} [{project.name}, {project.root}]")
         except Exception as error:
             return _error(f"unexpected {type(error).__name__}; details in {write_crash(error)}")
         data = masked_data(data)

@@ -8,9 +8,11 @@ each of those looks, begins a new watch when a folder is another one than before
 from __future__ import annotations
 
 import asyncio
+import os
+from contextlib import suppress
 from pathlib import Path
 
-from watchfiles import awatch
+from watchfiles import awatch, watch
 
 from loop.service.wakeups import Wakeups
 from loop.store.paths import Project
@@ -19,6 +21,9 @@ from loop.store.paths import Project
 #: one to two of them. 10 costs 0.3 % of one core; 5 costs twice as much.
 _STEP_MS = 10
 _DEBOUNCE_MS = 100
+#: How long and how often `no_events_in` waits for an event.
+_PROBE_MS = 100
+_PROBES = 10
 
 
 class Watcher:
@@ -29,7 +34,7 @@ class Watcher:
         self._wakeups = wakeups
         self._stop = asyncio.Event()
         self._ended = False
-        self._watched: tuple[int, ...] = ()
+        self._watched = _Identity(())
         #: why there are no events; None while there are
         self.trouble: str | None = None
 
@@ -37,11 +42,12 @@ class Watcher:
         """Watches until `end`."""
         while not self._ended:
             self._stop = asyncio.Event()
-            self._watched = _inodes(self._folders)
+            self._watched.close()
+            self._watched = _Identity(self._folders)
             try:
                 await self._watch([f for f in self._folders if f.is_dir()])
             except (OSError, RuntimeError) as error:
-                self.trouble = f"no events of the file system ({error}); looking by the clock"
+                self.trouble = reason_of(error)
                 await self._stop.wait()
 
     async def _watch(self, folders: list[Path]) -> None:
@@ -64,7 +70,7 @@ class Watcher:
 
     def look_alive(self) -> None:
         """Begins a new watch if a folder was replaced since."""
-        if _inodes(self._folders) != self._watched:
+        if not self._watched.is_still_there():
             self._stop.set()
 
     def end(self) -> None:
@@ -73,12 +79,83 @@ class Watcher:
         self._stop.set()
 
 
-def _inodes(folders: tuple[Path, ...]) -> tuple[int, ...]:
-    return tuple(_inode(folder) for folder in folders)
+def no_events_in(folder: Path) -> str | None:
+    """Why the system tells of no change in a folder; None when it does.
 
-
-def _inode(folder: Path) -> int:
+    Tries it out with a file that is there for a moment.
+    """
+    probe = folder / f".events.{os.getpid()}.tmp"
+    tries = 0
     try:
-        return folder.stat().st_ino
+        for changes in watch(
+            folder, watch_filter=None, step=10, debounce=20, rust_timeout=_PROBE_MS,
+            yield_on_timeout=True, recursive=False, raise_interrupt=True,
+        ):  # fmt: skip
+            tries += 1
+            if changes:
+                return None
+            if tries > _PROBES:
+                return "nothing was told of a file that was made there"
+            if not _touched(probe):
+                return None  # that it can't be written is another matter
+    except (OSError, RuntimeError) as error:
+        return reason_of(error)
+    finally:
+        with suppress(OSError):
+            probe.unlink()
+    return None
+
+
+def _touched(path: Path) -> bool:
+    try:
+        path.touch()
     except OSError:
-        return 0
+        return False
+    return True
+
+
+def reason_of(error: Exception) -> str:
+    """What keeps events from coming, in plain words."""
+    text = str(error)
+    if "watch limit" in text or "os error 28" in text:
+        return "the limit of watched folders is reached: raise fs.inotify.max_user_watches"
+    if "os error 24" in text:
+        return "the limit of watchers is reached: raise fs.inotify.max_user_instances"
+    return text
+
+
+class _Identity:
+    """Which folders lie under some paths; held open, since else a new one gets the old number."""
+
+    def __init__(self, folders: tuple[Path, ...]) -> None:
+        self._folders = folders
+        self._held = [_opened(folder) for folder in folders]
+        self._numbers = [_number(folder) for folder in folders]
+
+    def is_still_there(self) -> bool:
+        """Whether they are the same folders."""
+        return [_number(folder) for folder in self._folders] == self._numbers
+
+    def close(self) -> None:
+        """Lets go of the folders."""
+        for descriptor in self._held:
+            if descriptor is not None:
+                os.close(descriptor)
+        self._held = []
+
+
+def _opened(folder: Path) -> int | None:
+    if os.name == "nt":  # which opens no folders; its file systems use no number again so soon
+        return None
+    try:
+        return os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    except OSError:
+        return None
+
+
+def _number(folder: Path) -> tuple[int, int]:
+    try:
+        status = folder.stat()
+    except OSError:
+        return (0, 0)
+    return (status.st_dev, status.st_ino)

@@ -18,16 +18,17 @@ from datetime import UTC, datetime
 import msgspec
 
 from loop.actions.finish import Finished, finish
-from loop.actions.ready import MENDABLE, Ready, missing, ready
+from loop.actions.put_back import KeptLog, put_back
+from loop.actions.ready import MENDABLE, Ready, check_place, missing, ready
 from loop.actions.recover import (
+    at_work,
     examine,
-    is_in_log,
     running_ids,
     void,
     wake_shim,
 )
 from loop.actions.spending import Spending, over_budget
-from loop.actions.start import claim, prepare, put_back
+from loop.actions.start import claim, prepare, unclaim
 from loop.builder.processes import signal_bearers
 from loop.core.config import Config
 from loop.core.event import RunRecovered
@@ -39,7 +40,7 @@ from loop.service.run import spawn, until_unlocked
 from loop.service.wakeups import Wakeup, Wakeups
 from loop.service.watcher import Watcher
 from loop.store import pauses, queue
-from loop.store.files import sweep_temporary
+from loop.store.files import cannot_use, sweep_temporary
 from loop.store.intake import clear_leftover, set_aside_running, take_in, waiting_misfit
 from loop.store.locks import FileLock, is_locked
 from loop.store.paths import Project
@@ -48,6 +49,8 @@ from loop.store.scan import QueueScan, QueueView, locate
 
 #: Seconds between two tries for the worker's lock.
 _TRY_S = 1.0
+#: Seconds between two looks at a run that nothing tells of.
+_LOOK_AGAIN_S = 0.2
 #: Launches of one run that may be refused before it counts as one that could not start.
 _MAX_REFUSALS = 3
 
@@ -100,6 +103,8 @@ class Worker:
         self._refused: dict[str, int] = {}
         #: what keeps the worker from working; None while nothing does
         self.trouble: str | None = None
+        self._since = now()
+        self._signed: tuple[datetime, str | None] | None = None
 
     async def run(self) -> None:
         """Works until cancelled, or until the options say that it is enough."""
@@ -112,7 +117,11 @@ class Worker:
                             return
                         self.trouble = None
                     except (LoopError, OSError) as error:
-                        self.trouble = str(error)
+                        self.trouble = str(
+                            cannot_use(error) if isinstance(error, OSError) else error
+                        )
+                        # What was begun may have woken us by itself: never at once again.
+                        await asyncio.sleep(_TRY_S)
                         await wakeup.wait(self._scan_s())
         finally:
             self._lock.release()
@@ -131,18 +140,35 @@ class Worker:
 
     async def _own(self) -> None:
         """Waits until this process is the owner; it deals with what the last one left."""
+        await asyncio.to_thread(check_place, self._project)
         if self._lock.still_there():
             return
         self._lock.release()
-        while not self._lock.try_acquire():  # noqa: ASYNC110 -- the holder is another process
+        while not self._lock.try_acquire():
+            self.trouble = None
+            self._look_alive()
             await asyncio.sleep(_TRY_S)
-        owner = this_process(self._options.driver, self._now())
-        self._lock.write(msgspec.json.encode(owner))
+        self._since = self._now()
+        self._sign()
         self._wakeups.wake()
         for folder in self._project.folders():
             await asyncio.to_thread(sweep_temporary, folder)
         for task_id in running_ids(self._project):
             await self._note_found(task_id)
+
+    def _sign(self) -> None:
+        """Writes into the lock who holds it, for people."""
+        events = self._watcher.trouble if self._watcher is not None else None
+        if self._lock.held and (self._since, events) != self._signed:
+            owner = this_process(self._options.driver, self._since, events)
+            with suppress(OSError):  # a full disk: nothing depends on it
+                self._lock.write(msgspec.json.encode(owner))
+                self._signed = (self._since, events)
+
+    def _look_alive(self) -> None:
+        if self._watcher is not None:
+            self._watcher.look_alive()
+        self._sign()
 
     async def _note_found(self, task_id: str) -> None:
         now = self._now()
@@ -158,8 +184,7 @@ class Worker:
         for task_id in running_ids(self._project):
             await self._go_on(task_id, wakeup)
             return True
-        if self._watcher is not None:
-            self._watcher.look_alive()
+        self._look_alive()
         view = await asyncio.to_thread(self._look)
         hold_s = await self._try_claim(view)
         if hold_s is None:
@@ -267,7 +292,7 @@ class Worker:
         try:
             able = await asyncio.to_thread(self._ready)
         except NotReady as error:
-            await asyncio.to_thread(put_back, self._project, task, error, self._now())
+            await asyncio.to_thread(unclaim, self._project, task, error, self._now())
             self._wakeups.wake()
             return
         prepared = await asyncio.to_thread(prepare, self._project, task, able, self._env)
@@ -298,13 +323,11 @@ class Worker:
 
         Where the shim is dead, it is carried out here.
         """
-        if not await asyncio.to_thread(is_in_log, self._project, task):
-            await wakeup.wait(_TRY_S)  # its log was removed: nothing tells of its end
-            return
         signum = signal.SIGTERM
-        over = asyncio.ensure_future(until_unlocked(self._project.log(task.id)))
+        over = asyncio.ensure_future(self._over(task))
         try:
             while not over.done():
+                self._look_alive()
                 asked = queue.cancel_reason(self._project, task.id) is not None
                 if asked and not await asyncio.to_thread(wake_shim, self._project, task):
                     await asyncio.to_thread(signal_bearers, task.runs[-1].uuid, signum)
@@ -313,8 +336,23 @@ class Worker:
                 woken = asyncio.ensure_future(wakeup.wait(self._scan_s()))
                 await asyncio.wait({over, woken}, return_when=asyncio.FIRST_COMPLETED)
                 woken.cancel()
+            await over
         finally:
             over.cancel()
+
+    async def _over(self, task: Task) -> None:
+        """Waits until nothing of a run is at work, and its record is where it was."""
+        with KeptLog(self._project.log(task.id)) as log:
+            await until_unlocked(self._project.log(task.id))
+            while await asyncio.to_thread(at_work, self._project, task):
+                await asyncio.sleep(_LOOK_AGAIN_S)
+                await until_unlocked(self._project.log(task.id))
+            while not await asyncio.to_thread(put_back, self._project, task, log, self._now()):
+                self.trouble = (
+                    f"{self._project.ai} is gone: run `loop init` again; "
+                    f"the result of task {task.id} is kept until then"
+                )
+                await asyncio.sleep(_TRY_S)
 
     async def _finish(self, task: Task) -> None:
         """Ends a run; not interrupted half-way by the end of the service."""

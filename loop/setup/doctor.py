@@ -37,5 +37,6 @@ def examine(
     findings.extend(examine_builder.rules(project))
     findings.extend(examine_builder.keys(project, config, env))
     findings.extend(desktop(project, env, platform))
+    findings.append(examine_project.events(project))
     findings.extend(examine_project.queue(project))
     return findings

@@ -94,6 +94,22 @@ def texts(project: Project, repository: Repository | None) -> Iterator[Finding]:
         yield note(f"{readme[0].name} has no `## Recent Changes`", "add that heading")
 
 
+def events(project: Project) -> Finding:
+    """Whether new files are told of by the system, or found by the clock only."""
+    from loop.service.watcher import no_events_in
+
+    owner = read_owner(project)
+    why = owner.no_events if owner is not None else None
+    why = why or (no_events_in(project.state) if project.state.is_dir() else None)
+    if why is None:
+        return good("the system tells of new files at once")
+    return warning(
+        f"no events of the file system ({why}): new files are found by the clock, "
+        "every scan_seconds",
+        "free what is used up, or keep the project on a disk of this machine",
+    )
+
+
 def queue(project: Project) -> Iterator[Finding]:
     """Who works, whether anything is paused, and what can't be a task."""
     owner = read_owner(project)

@@ -1,19 +1,34 @@
-"""Whether a project lies on a network drive, where locks hold for one machine or not at all."""
+"""Whether a project lies on a network drive, where locks hold for one machine or not at all.
+
+What differs by platform is here: Linux says it in /proc/mounts, macOS by `mount`, Windows by the
+kind of the drive.
+"""
 
 from __future__ import annotations
 
+import functools
 import re
+import subprocess
+import sys
+from collections.abc import Callable
 from pathlib import Path
 
-_NETWORK = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "fuse.sshfs", "afs", "ceph"})
+_NETWORK = frozenset(
+    {
+        "nfs", "nfs4", "cifs", "smb3", "smbfs", "fuse.sshfs", "afs", "ceph", "9p", "afpfs",
+        "webdav", "macfuse",
+    }
+)  # fmt: skip
 _MOUNTS = Path("/proc/mounts")
+_MAC_LINE = re.compile(r"^(.*) on (.*) \(([\w.]+)[,)]")
+#: What Windows calls a drive of another machine.
+_DRIVE_REMOTE = 4
 
 
 def network_drive(path: Path) -> str | None:
-    """The kind of network drive that a path lies on; None on a disk of this machine.
-
-    Known on Linux only; elsewhere None.
-    """
+    """The kind of network drive that a path lies on; None on a disk of this machine."""
+    if sys.platform == "win32":
+        return windows_drive(path.anchor, _drive_type)
     kind = filesystem_of(path, _mounts())
     return kind if kind in _NETWORK else None
 
@@ -31,8 +46,44 @@ def filesystem_of(path: Path, mounts: str) -> str | None:
     return best[1] if best else None
 
 
+def as_linux_mounts(said: str) -> str:
+    """What `mount` says on macOS, in the form of /proc/mounts."""
+    found = (_MAC_LINE.match(line) for line in said.splitlines())
+    escaped = ((m[1], m[2].replace("\\", r"\134").replace(" ", r"\040"), m[3]) for m in found if m)
+    return "\n".join(
+        f"{device.replace(' ', '_')} {point} {kind}" for device, point, kind in escaped
+    )
+
+
+def windows_drive(anchor: str, drive_type: Callable[[str], int]) -> str | None:
+    """The same for the anchor of a Windows path; `drive_type` asks the system for its kind."""
+    if anchor.startswith("\\\\"):
+        return "a share"
+    return "a drive of another machine" if drive_type(anchor) == _DRIVE_REMOTE else None
+
+
+def _drive_type(anchor: str) -> int:
+    import ctypes
+
+    kernel = getattr(ctypes, "windll").kernel32  # noqa: B009 -- there on Windows alone
+    return int(kernel.GetDriveTypeW(anchor))
+
+
 def _mounts() -> str:
+    if sys.platform == "darwin":
+        return _mac_mounts()
     try:
         return _MOUNTS.read_text(encoding="utf-8", errors="surrogateescape")
     except OSError:
         return ""
+
+
+@functools.cache
+def _mac_mounts() -> str:
+    try:
+        done = subprocess.run(
+            ["/sbin/mount"], stdin=subprocess.DEVNULL, capture_output=True, timeout=5, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return as_linux_mounts(done.stdout.decode(errors="surrogateescape"))

@@ -13,6 +13,7 @@ from __future__ import annotations
 import errno
 import os
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from loop.errors import LoopError
@@ -39,10 +40,28 @@ def replace(path: Path, data: bytes, *, durable: bool = True) -> None:
             os.close(descriptor)
         _rename(temporary, path)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
         raise cannot_write(path, error) from error
     if durable:
         sync_folder(path.parent)
+
+
+def overwrite(path: Path, data: bytes) -> None:
+    """Writes over the beginning of a file, in place: only for what is checked when it is read.
+
+    Costs a tenth of `replace`, and does not survive a power cut.
+    """
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o600)
+        try:
+            view = memoryview(data)
+            while view:
+                view = view[os.write(descriptor, view) :]
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        raise cannot_write(path, error) from error
 
 
 def _rename(source: Path, target: Path) -> None:
@@ -73,11 +92,21 @@ def move_if_absent(source: Path, target: Path) -> bool:
     return True
 
 
+def free_name(path: Path) -> Path:
+    """The path, or with a number added the first one that is free."""
+    number = 0
+    free = path
+    while os.path.lexists(free):
+        number += 1
+        free = path.with_name(f"{path.name}.{number}")
+    return free
+
+
 def read(path: Path) -> bytes | None:
     """The content of a file; None when there is none."""
     try:
         return path.read_bytes()
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
 
 
@@ -103,24 +132,53 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
+def _is_alive(pid: int) -> bool:
+    import psutil  # takes 20 ms, which nobody should pay for nothing
+
+    try:
+        return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return False
+    except psutil.Error:
+        return True
+
+
 def sweep_temporary(folder: Path) -> None:
     """Removes temporary files whose writer is dead."""
-    import psutil  # takes 20 ms, which no command should pay for
+    try:
+        names = os.listdir(folder)  # noqa: PTH208 -- a Path for each of 10,000 names takes its time
+    except FileNotFoundError:
+        return
+    for name in names:
+        if not (name.startswith(".") and name.endswith(".tmp")):
+            continue
+        writer = name.split(".")[-2]
+        if writer.isdigit() and not _is_alive(int(writer)):
+            (folder / name).unlink(missing_ok=True)
 
-    for path in folder.glob(".*.tmp"):
-        writer = path.name.split(".")[-2]
-        if writer.isdigit() and not psutil.pid_exists(int(writer)):
-            path.unlink(missing_ok=True)
+
+_CAUSES = {
+    errno.ENOSPC: "the disk is full; make room",
+    errno.EDQUOT: "the disk quota is used up; make room",
+    errno.EROFS: "the disk is read-only",
+    errno.EACCES: "no permission to use it",
+    errno.EPERM: "the system forbids it; on macOS allow the app under Privacy & Security",
+    errno.ENOENT: "its folder is gone; run `loop init` again",
+    errno.ENOTDIR: "a file is in the place of its folder; move it away, run `loop init` again",
+    errno.EIO: "an input/output error, the disk fails",
+}
 
 
 def cannot_write(path: Path, error: OSError) -> LoopError:
     """The expected error for a file that can't be written."""
-    causes = {
-        errno.ENOSPC: "the disk is full; make room",
-        errno.EDQUOT: "the disk quota is used up; make room",
-        errno.EROFS: "the disk is read-only",
-        errno.EACCES: "no permission to write there",
-        errno.EPERM: "the system forbids it; on macOS allow the app under Privacy & Security",
-        errno.ENOENT: "its folder is gone; run `loop init` again",
-    }
-    return LoopError(f"can't write {path}: {causes.get(error.errno or 0, error.strerror or error)}")
+    return LoopError(f"can't write {path}: {_cause(error)}")
+
+
+def cannot_use(error: OSError) -> LoopError:
+    """The expected error for what the system refused, whatever was to be done."""
+    where = f" {error.filename}" if error.filename else ""
+    return LoopError(f"the disk or the system refuses{where}: {_cause(error)}")
+
+
+def _cause(error: OSError) -> str:
+    return _CAUSES.get(error.errno or 0) or error.strerror or str(error)

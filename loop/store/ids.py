@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from loop.core.task_id import is_id, sort_key
-from loop.store.files import read, replace
+from loop.store.files import overwrite, read
 from loop.store.paths import Project
 from loop.store.scan import ids_in
+
+#: The counter has one length for ever, so that it can be written in place.
+_WIDTH = 12
 
 
 def next_id(project: Project) -> str:
@@ -17,7 +20,7 @@ def next_id(project: Project) -> str:
     candidate = int(counted) if usable else _highest(project) + 1
     while _taken(project, str(candidate)):
         candidate = max(candidate, _highest(project)) + 1
-    replace(counter, str(candidate + 1).encode(), durable=False)
+    overwrite(counter, f"{candidate + 1:<{_WIDTH}}\n".encode())
     return str(candidate)
 
 

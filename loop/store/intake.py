@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from datetime import datetime
 
 from loop.core import transition as rules
 from loop.core.task import task_dict
-from loop.store.files import move_if_absent, read, replace
+from loop.store.files import free_name, move_if_absent, replace
 from loop.store.journal import transition
 from loop.store.paths import Project
 from loop.store.scan import Misfit, QueueView, locate, read_result, read_task
@@ -92,12 +93,11 @@ def set_aside(project: Project, misfit: Misfit) -> bool:
 
 
 def set_aside_running(project: Project, name: str, reason: str) -> None:
-    """Moves an unreadable record from running/ to invalid/."""
-    data = read(project.running / name) or b""
-    target = project.invalid / f"running.{name}"
-    replace(target, data)
-    replace(target.with_name(f"{target.name}.reason"), f"{reason}\n".encode())
-    (project.running / name).unlink(missing_ok=True)
+    """Moves an unreadable record, or a folder in its place, from running/ to invalid/."""
+    target = free_name(project.invalid / f"running.{name}")
+    with suppress(FileNotFoundError):
+        (project.running / name).rename(target)
+        replace(target.with_name(f"{target.name}.reason"), f"{reason}\n".encode())
 
 
 def invalid_files(project: Project) -> list[tuple[str, str]]:

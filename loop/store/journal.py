@@ -8,16 +8,18 @@ Calling sequence: `with transition(project) as t:` read what is there, decide, t
     2 files put (fsync, rename)            the same again: putting a file twice changes nothing
     3 events appended                      sees by the timeline's size that they are there
     4 files removed                        removes what is left
-    5 intent removed                       nothing: it is done
+    5 intent cleared                       nothing: it is done
 
 A crash before step 1 has changed nothing. So every transition happens once and has one story in the
-timeline, whoever dies. New copies are put before old ones are removed; meanwhile the higher run
-wins.
+timeline, whoever dies. The intent is written in place, with its length and checksum, since making
+and removing a file costs more than all the rest; one that is not whole was not begun. New copies
+are put before old ones are removed; meanwhile the higher run wins.
 """
 
 from __future__ import annotations
 
 import base64
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -28,10 +30,13 @@ from msgspec import Struct, field
 
 from loop.core.event import Event, event_line
 from loop.core.task import encode
+from loop.errors import LoopError
 from loop.store import timeline
-from loop.store.files import replace, sync_folder
+from loop.store.files import free_name, overwrite, read, replace, sync_folder
 from loop.store.locks import locked
 from loop.store.paths import Project
+
+_HEADER_BYTES = 20
 
 
 class _Intent(Struct, kw_only=True):
@@ -79,14 +84,45 @@ class Transition:
             return
         intent.lines = self._lines.decode()
         intent.timeline_size = timeline.size_of(self.project.timeline)
+        body = msgspec.json.encode(intent)
         journal = _journal(self.project)
-        replace(journal, msgspec.json.encode(intent), durable=False)
-        _carry_out(self.project, intent, self._told)
-        journal.unlink(missing_ok=True)
+        overwrite(journal, _header(body) + body)
+        try:
+            _carry_out(self.project, intent, self._told)
+        except (LoopError, OSError):
+            if not _is_begun(self.project, intent):
+                overwrite(journal, _header(b""))  # whoever is told of the error may rely on it
+            raise
+        overwrite(journal, _header(b""))
 
 
 def _journal(project: Project) -> Path:
-    return project.state / "intent.json"
+    return project.state / "intent"
+
+
+def _header(body: bytes) -> bytes:
+    return b"%010d %08x\n" % (len(body), zlib.crc32(body))
+
+
+def _is_begun(project: Project, intent: _Intent) -> bool:
+    if not intent.puts:
+        return True
+    name, content, _ = intent.puts[0]
+    return read(project.ai / name) == base64.b64decode(content)
+
+
+def interrupted(project: Project) -> bool:
+    """Whether a transition was begun that nobody has finished yet."""
+    return _pending(project) is not None
+
+
+def _pending(project: Project) -> _Intent | None:
+    data = read(_journal(project)) or b""
+    head, body = data[:_HEADER_BYTES], data[_HEADER_BYTES:]
+    length = int(head[:10]) if head[:10].isdigit() else 0
+    if not length or head != _header(body[:length]):
+        return None
+    return msgspec.json.decode(body[:length], type=_Intent)
 
 
 @contextmanager
@@ -95,7 +131,8 @@ def transition(project: Project) -> Iterator[Transition]:
 
     Raises:
         Busy: the lock could not be had.
-        LoopError: the disk does not take it; what was begun is finished by the next transition.
+        LoopError: the disk does not take it. Then nothing happened, or (when the first file was
+            put already) the next transition finishes it.
     """
     with locked(project.state_lock):
         _finish_interrupted(project)
@@ -105,22 +142,15 @@ def transition(project: Project) -> Iterator[Transition]:
 
 
 def _finish_interrupted(project: Project) -> None:
-    journal = _journal(project)
-    try:
-        data = journal.read_bytes()
-    except FileNotFoundError:
-        return
-    try:
-        intent = msgspec.json.decode(data, type=_Intent)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        pass  # torn by a power cut: nothing of it was begun
-    else:
+    intent = _pending(project)
+    if intent is not None:
         _carry_out(project, intent)
-    journal.unlink(missing_ok=True)
+        overwrite(_journal(project), _header(b""))
 
 
 def _carry_out(project: Project, intent: _Intent, told: Callable[[], None] | None = None) -> None:
     for name, content, durable in intent.puts:
+        _make_way(project, project.ai / name)
         replace(project.ai / name, base64.b64decode(content), durable=durable)
     lines = intent.lines.encode()
     if lines:
@@ -135,6 +165,15 @@ def _carry_out(project: Project, intent: _Intent, told: Callable[[], None] | Non
             folders.add(path.parent)
     for folder in folders:
         sync_folder(folder)
+
+
+def _make_way(project: Project, path: Path) -> None:
+    """Moves a folder that stands in the place of a file to invalid/: it would stop everything."""
+    if path.is_dir() and not path.is_symlink():
+        aside = free_name(project.invalid / f"{path.parent.name}.{path.name}")
+        path.rename(aside)
+        reason = b"a folder in the place of a file\n"
+        replace(aside.with_name(f"{aside.name}.reason"), reason, durable=False)
 
 
 def _append_once(path: Path, lines: bytes, size_before: int) -> None:

@@ -66,11 +66,14 @@ class Owner(Struct, kw_only=True):
     since: datetime
     #: what it is: `serve` or `work`
     driver: str = "serve"
+    #: why it gets no events of the file system; None while it does
+    no_events: str | None = None
 
 
-def this_process(driver: str, now: datetime) -> Owner:
+def this_process(driver: str, since: datetime, no_events: str | None = None) -> Owner:
     """This process as an owner."""
-    return Owner(pid=os.getpid(), host=socket.gethostname(), since=now, driver=driver)
+    host = socket.gethostname()
+    return Owner(pid=os.getpid(), host=host, since=since, driver=driver, no_events=no_events)
 
 
 def read_owner(project: Project) -> Owner | None:

@@ -26,7 +26,7 @@ from loop.store.journal import Transition, transition
 from loop.store.locks import is_locked
 from loop.store.paths import Project
 from loop.store.project_files import Pause, read_pause
-from loop.store.scan import Located, locate, read_task
+from loop.store.scan import Located, is_dropped, locate, read_task
 from loop.store.submissions import (
     digest,
     forget,
@@ -104,12 +104,19 @@ def edit(project: Project, task_id: str, changes: TaskFields, actor: Actor, now:
         located = locate(project, task_id, now)
         rules.require("edit", located.task.id, located.state)
         changed, event = rules.edit(located.task, changes, actor, now)
+        _take_in(t, located.task, now)
         if digest(changed) != digest(located.task):
             forget(t, located.task)
             remember_content(t, changed)
         t.put(project.task_file(project.queue, changed.id), task_dict(changed))
         t.append(event)
     return changed
+
+
+def _take_in(t: Transition, task: Task, now: datetime) -> None:
+    """A dropped file that is changed before the worker has seen it has a beginning, too."""
+    if is_dropped(t.project, task.id, now):
+        t.append(rules.submit(task, "user", now))
 
 
 def claim(project: Project, task_id: str, run: Run, now: datetime) -> Task | None:
@@ -158,8 +165,7 @@ def give_back(
         _require_running(t, task)
         if cancel_reason(project, task.id) == "cancelled":
             return False
-        current = read_pause(project)
-        if pause is not None and (current is None or current.by == "worker"):
+        if pause is not None and not _held_by_person(project):
             t.put(project.paused, msgspec.to_builtins(pause))
         left = task if launched else rules.unclaimed(task)
         again = rules.give_back(left, retry=retry, note=note)
@@ -167,6 +173,11 @@ def give_back(
         t.append(event)
         _remove_run(t, task.id)
     return True
+
+
+def _held_by_person(project: Project) -> bool:
+    current = read_pause(project)
+    return current is not None and current.by != "worker"
 
 
 def settle(
@@ -219,6 +230,7 @@ def cancel_queued(project: Project, task_id: str, actor: Actor, now: datetime) -
         if located.state != "queued":
             return located
         result, event = rules.cancel(located.task, actor, now)
+        _take_in(t, located.task, now)
         t.put(project.task_file(project.completed, located.task.id), result_dict(result))
         t.append(event)
         forget(t, located.task)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -22,6 +23,7 @@ from loop.store.paths import Project
 
 #: A file that can't be read as a task is waited for this long since it last changed.
 QUIET_S = 5.0
+_READ = os.O_RDONLY | getattr(os, "O_BINARY", 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,7 @@ def count_files(folder: Path) -> int:
 def _names(folder: Path) -> list[str]:
     try:
         return os.listdir(folder)  # noqa: PTH208 -- a Path for each of 10,000 names takes its time
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return []
 
 
@@ -71,14 +73,10 @@ def locate(project: Project, task_id: str, now: datetime) -> Located:
 def _copies(
     project: Project, task_id: str, now: datetime
 ) -> Iterator[tuple[tuple[int, int], Located]]:
-    data = read(project.task_file(project.completed, task_id))
-    if data is not None:
-        try:
-            result = decode_result(data)
+    result = read_result(project, task_id)
+    if result is not None:
+        with suppress(BadInput):
             task = task_in(result)
-        except BadInput:
-            pass
-        else:
             yield (task.run, 2), Located(result.status, task, result)
     for rank, folder, state in ((1, project.running, "running"), (0, project.queue, "queued")):
         task_or_none = read_task(project.task_file(folder, task_id), task_id, now)
@@ -95,12 +93,18 @@ def read_task(path: Path, task_id: str, now: datetime) -> Task | None:
         return None
 
 
+def is_dropped(project: Project, task_id: str, now: datetime) -> bool:
+    """Whether the file of a queued task was put there by others and nobody has taken it in yet."""
+    data = read(project.task_file(project.queue, task_id))
+    return data is not None and not decode_file(data, task_id, now)[1]
+
+
 def read_result(project: Project, task_id: str) -> Result | None:
     """The result of a task; None when there is none that can be read."""
-    data = read(project.task_file(project.completed, task_id))
     try:
+        data = read(project.task_file(project.completed, task_id))
         return None if data is None else decode_result(data)
-    except BadInput:
+    except (BadInput, IsADirectoryError, PermissionError):
         return None
 
 
@@ -131,6 +135,10 @@ class _Seen:
     task: Task | None
     dropped: bool
     reason: str
+
+
+def _signature(stat: os.stat_result) -> tuple[int, int, int]:
+    return stat.st_mtime_ns, stat.st_size, stat.st_ino
 
 
 class QueueScan:
@@ -180,12 +188,10 @@ class QueueScan:
         try:
             if not entry.is_file():
                 return self._no_task(entry.name, "is not a file")
-            stat = entry.stat()
-            signature = (stat.st_mtime_ns, stat.st_size, stat.st_ino)
             known = self._seen.get(entry.name)
-            if known is not None and known.signature == signature:
+            if known is not None and known.signature == _signature(entry.stat()):
                 return known
-            return self._decode(entry, signature)
+            return self._decode(entry)
         except FileNotFoundError:
             return None
         except OSError as error:
@@ -197,15 +203,23 @@ class QueueScan:
             return known
         return _Seen((0, 0, 0), self._monotonic(), None, False, reason)
 
-    def _decode(self, entry: os.DirEntry[str], signature: tuple[int, int, int]) -> _Seen:
+    def _decode(self, entry: os.DirEntry[str]) -> _Seen:
         now = self._monotonic()
+        # No Path and no file object for each of 10,000 files.
+        descriptor = os.open(entry.path, _READ)
+        try:
+            stat = os.fstat(descriptor)
+            signature = _signature(stat)
+            data = os.read(descriptor, stat.st_size + 1)
+            while more := os.read(descriptor, 1 << 20) if len(data) != stat.st_size else b"":
+                data += more
+        finally:
+            os.close(descriptor)
         task_id = id_of_file(entry.name)
         if task_id is None:
             right = right_name(entry.name)
             hint = f"name it {right}" if right else "a task's name is a number such as 0042.json"
             return _Seen(signature, now, None, False, f"wrong name: {hint}")
-        with open(entry.path, "rb") as file:  # noqa: PTH123 -- no Path for each of 10,000 files
-            data = file.read()
         try:
             task, is_ours = decode_file(data, task_id, self._now())
         except BadInput as error:

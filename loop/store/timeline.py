@@ -41,7 +41,7 @@ def size_of(path: Path) -> int:
     """Bytes of the timeline; 0 when there is none."""
     try:
         return path.stat().st_size
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return 0
 
 

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import os
+import shutil
 import sys
 from pathlib import Path
 
 import pytest
 
-from loop.builder.executable import find_claude, older_than_needed, version_of
+from loop.builder.executable import find_claude, older_than_needed, path_for, version_of
 from loop.core.config import Builder, Config
 from loop.errors import NotReady
 from tests.claude_binary import find_claude as real_claude
@@ -113,3 +115,35 @@ def test_versions_are_compared_by_number() -> None:
     assert not older_than_needed("2.1.0")
     assert not older_than_needed("2.1.332")
     assert not older_than_needed("10.0.0")
+
+
+def test_a_claude_made_for_node_finds_node_where_it_lies_beside_its_links(tmp_path: Path) -> None:
+    there = tmp_path / "home/.nvm/versions/node/v22.1.0"
+    script = make(there / "lib/node_modules/claude/cli.js", "#!/usr/bin/env node\n")
+    (there / "bin").mkdir()
+    (there / "bin/claude").symlink_to("../lib/node_modules/claude/cli.js")
+    make(there / "bin/node")
+    link = tmp_path / "home/.local/bin/claude"
+    link.parent.mkdir(parents=True)
+    link.symlink_to(there / "bin/claude")
+    path = path_for(link, env(tmp_path)).split(os.pathsep)
+    assert path[0] == str(tmp_path / "bin")
+    assert shutil.which("node", path=os.pathsep.join(path)) == str(there / "bin/node")
+    assert str(script.parent) in path
+
+
+@pytest.mark.parametrize("place", [".nvm/versions/node/v22.1.0/bin", ".volta/bin", ".asdf/shims"])
+def test_a_claude_made_for_node_finds_node_in_the_usual_places(tmp_path: Path, place: str) -> None:
+    claude = make(tmp_path / "home/.npm-global/bin/claude", "#!/usr/bin/env node\n")
+    node = make(tmp_path / "home" / place / "node")
+    assert shutil.which("node", path=path_for(claude, env(tmp_path))) == str(node)
+
+
+def test_a_node_on_the_path_and_a_claude_that_needs_none_change_nothing(tmp_path: Path) -> None:
+    make(tmp_path / "home/.volta/bin/node")
+    claude = make(tmp_path / "home/.local/bin/claude")
+    plain = env(tmp_path)
+    assert path_for(claude, plain) == f"{plain['PATH']}{os.pathsep}{claude.parent}"
+    make(tmp_path / "bin/node")
+    claude.write_text("#!/usr/bin/env node\n")
+    assert path_for(claude, plain) == f"{plain['PATH']}{os.pathsep}{claude.parent}"

@@ -6,7 +6,8 @@ and answers each with the exit code, `-9` when it was killed. Forking saves the 
 
 Every opening for writing, rename, link, removal and start of a process counts, wherever in the code
 it happens: an audit hook of the interpreter sees them all. So no step is forgotten, and the code
-under test knows nothing of this. With step 0 nothing is killed.
+under test knows nothing of this. With step 0 nothing is killed. `"launcher"` names a script that
+takes the launcher's place.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from typing import Any
 
 import loop.service.app  # noqa: F401 -- imported before the forks
 from loop.__main__ import main as loop_main
+from loop.builder import launcher
 
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
 _CHANGES = {"os.rename", "os.remove", "os.link", "os.mkdir"}
@@ -58,6 +60,8 @@ def _carry_out(order: dict[str, Any]) -> int:
         os.dup2(output.fileno(), 1)
         os.dup2(output.fileno(), 2)
     _watch(order["step"], order["cwd"])
+    if "launcher" in order:
+        launcher.__file__ = order["launcher"]
     try:
         return loop_main(order["arguments"])
     except BaseException:

@@ -34,19 +34,28 @@ class Bench:
 
     killer: subprocess.Popen[str]
 
-    def loop(self, *arguments: str, step: int = 0) -> int:
+    def loop(self, *arguments: str, step: int = 0, **more: str) -> int:
         """Runs a command to its end, or to its death before a step; its exit code."""
+        self.begin(*arguments, step=step, **more)
+        return self.ended()
+
+    def begin(self, *arguments: str, step: int = 0, **more: str) -> None:
+        """Starts a command; `ended` waits for it."""
         assert self.killer.stdin is not None
-        assert self.killer.stdout is not None
         order = {
             "step": step,
             "arguments": arguments,
             "cwd": str(self.project.root),
             "env": self.env,
             "output": str(self.launches_file.with_name("output")),
+            **more,
         }
         self.killer.stdin.write(json.dumps(order) + "\n")
         self.killer.stdin.flush()
+
+    def ended(self) -> int:
+        """Waits for the command that was begun; its exit code."""
+        assert self.killer.stdout is not None
         return int(self.killer.stdout.readline())
 
     def killed_at(self, step: int, *arguments: str) -> bool:

@@ -14,11 +14,14 @@ from loop.core.event import QueueResumed
 from loop.core.task import Task, TaskFields
 from loop.errors import LoopError
 from loop.store import queue, timeline
-from loop.store.journal import transition
+from loop.store.journal import interrupted, transition
 from loop.store.paths import Project
 from loop.store.scan import locate
 from tests.crashing import killed_before_change
 from tests.tasks import claim, settle, submit
+
+#: Of a claim's changes of files: the new copy is put, the old one is not removed yet.
+CLAIM_KILLED_AT = 6
 
 Act = Callable[[Project, datetime], object]
 
@@ -89,7 +92,7 @@ def test_a_transition_happens_once_or_not_at_all_whenever_it_is_killed(
         with transition(project):
             pass
         happened = _events(project) - before
-        assert not (project.state / "intent.json").exists()
+        assert not interrupted(project)
         if happened:
             assert happened == Counter({event: 1})
             assert locate(project, "1", now).state == state_after
@@ -107,8 +110,8 @@ def test_the_next_transition_of_any_process_finishes_what_was_begun(
     project: Project, now: datetime
 ) -> None:
     task = submit(project, now)
-    assert killed_before_change(7, project.ai, lambda: claim(project, task, now))
-    assert (project.state / "intent.json").exists()
+    assert killed_before_change(CLAIM_KILLED_AT, project.ai, lambda: claim(project, task, now))
+    assert interrupted(project)
     queue.note_event(project, QueueResumed(ts=now, actor="user"))
     events = [e["event"] for e in timeline.read_from(project.timeline, 0)[0]]
     assert events == ["task_queued", "run_started", "queue_resumed"]
@@ -124,12 +127,21 @@ def test_nothing_happens_when_the_block_ends_with_an_error(project: Project, now
     assert not project.timeline.exists()
 
 
-def test_a_torn_intent_is_thrown_away(project: Project, now: datetime) -> None:
-    for torn in (b"", b'{"puts": [["queue/0001.js', b'{"puts": 5}', b"\xff"):
-        (project.state / "intent.json").write_bytes(torn)
-        submit(project, now, f"task {torn!r}")
-        assert not (project.state / "intent.json").exists()
-    assert len(_copies(project)) == 4
+def test_an_intent_that_is_not_whole_was_not_begun(project: Project, now: datetime) -> None:
+    task = submit(project, now)
+    assert killed_before_change(CLAIM_KILLED_AT, project.ai, lambda: claim(project, task, now))
+    path = project.state / "intent"
+    whole = path.read_bytes()
+    torn = [b"", b'{"puts": 5}', b"\xff" * 30, b"0000000500 deadbeef\n{}"]
+    torn += [whole[:length] for length in (5, 20, 21, len(whole) - 1)]
+    torn += [whole[:-1] + bytes([whole[-1] ^ 1])]
+    for data in torn:
+        path.write_bytes(data)
+        assert not interrupted(project), data
+    path.write_bytes(whole + b"what a longer one left behind")
+    assert interrupted(project)
+    queue.note_event(project, QueueResumed(ts=now, actor="user"))
+    assert _copies(project) == ["running"]
 
 
 def _with_a_full_disk(room_bytes: int, project: Project, action: Callable[[], object]) -> None:

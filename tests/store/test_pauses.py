@@ -5,11 +5,13 @@ from datetime import datetime, timedelta
 import msgspec
 import pytest
 
+from loop.core import transition as rules
 from loop.core.task import encode
-from loop.store import timeline
+from loop.store import queue, timeline
 from loop.store.paths import Project
 from loop.store.pauses import next_probe, pause, pause_for, resume
 from loop.store.project_files import read_pause
+from tests.tasks import claim, submit
 
 
 def told(project: Project) -> list[str]:
@@ -41,6 +43,19 @@ def test_the_worker_neither_replaces_nor_lifts_the_pause_of_a_person(
     assert next_probe(project, "login", "expired", None, now) == held
     assert not resume(project, "builder", now)
     assert read_pause(project) == held
+
+
+def test_a_person_who_pauses_at_the_moment_a_run_meets_a_limit_keeps_the_pause(
+    project: Project, now: datetime
+) -> None:
+    task = claim(project, submit(project, now), now)
+    probe = next_probe(project, "login", "expired", None, now)
+    pause(project, "user", "lunch", now)
+    event = rules.paused(task, "login", "expired", probe.until, now, tries=0)
+    queue.give_back(project, task, event, retry=False, note=None, pause=probe)
+    current = read_pause(project)
+    assert current is not None
+    assert (current.by, current.reason) == ("user", "lunch")
 
 
 def test_a_person_takes_over_a_pause_of_the_worker(project: Project, now: datetime) -> None:
