@@ -84,7 +84,7 @@ def _brief(result: Result, work: dict[str, Any], characters: int, entries: int) 
     files: list[str] = work.get("files", [])
     # Denials have a line of their own; what is left of the warnings must not be lost among them.
     warnings = [w for w in result.warnings if not w.startswith("denied: ")]
-    denials = [f"{d.tool} {d.input} (rule: {d.rule})" for d in result.permission_denials]
+    denials = [line_of(d) for d in result.permission_denials]
     summary = cut(result.summary)
     if summary is not None and summary.endswith("…"):
         summary += " (get_task has all)"

@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 
 from loop.actions.ready import Ready
 from loop.actions.recover import void
 from loop.actions.verification import commands_of, make_baseline, remember
 from loop.builder.command import arguments, environment, verification_environment
+from loop.builder.permissions import settings_for
 from loop.builder.prepare import launcher_command, write_run_files
 from loop.builder.sessions import session_to_resume
 from loop.core.prompt import compose
+from loop.core.rule_set import ROLES
+from loop.core.rules import rule_path
 from loop.core.task import Run, Task
 from loop.core.transition import end_run, new_run, paused
 from loop.errors import LoopError, NotReady
@@ -75,7 +79,7 @@ def prepare(project: Project, task: Task, ready: Ready, env: Mapping[str, str]) 
         task,
         run,
         ready.config,
-        settings=ready.settings,
+        settings=_settings(project, task, ready),
         role=template("roles/builder.md"),
         resume=resume,
     )
@@ -83,6 +87,14 @@ def prepare(project: Project, task: Task, ready: Ready, env: Mapping[str, str]) 
     launch = write_run_files(project, task, run, ready.config, argv=argv, prompt=prompt)
     builder_env = environment(env, project, task, run, ready.config, ready.claude)
     return Prepared(task, launcher_command(launch), builder_env)
+
+
+def _settings(project: Project, task: Task, ready: Ready) -> Path:
+    """The approved rules, or what of them is left for the task's role."""
+    role = (task.role or "").strip().lower()
+    if role not in ROLES:
+        return ready.settings
+    return settings_for(ready.settings, rule_path(project.root), role)
 
 
 def _with_baseline(project: Project, task: Task, ready: Ready, env: Mapping[str, str]) -> Task:

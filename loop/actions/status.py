@@ -11,6 +11,7 @@ from typing import Any
 
 from loop.actions.ready import MENDABLE, missing
 from loop.builder.stream import RunReader
+from loop.core.denial import line_of
 from loop.core.graph import next_first
 from loop.core.mask import masked
 from loop.core.result import Result, result_dict
@@ -44,8 +45,7 @@ def brief(result: Result) -> dict[str, Any]:
         "files_changed": [f.path for f in result.files_changed[:20]],
         "more_files": max(0, len(result.files_changed) - 20) or None,
         "warnings": result.warnings[:10],
-        "denials": [f"{d.tool} {d.input} (allowed by: {d.rule})" for d in
-                    result.permission_denials[:5]],
+        "denials": [line_of(d) for d in result.permission_denials[:5]],
         "cost_usd": result.cost_usd,
         "turns": result.turns,
         "next": _next_step(result),

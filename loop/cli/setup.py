@@ -20,11 +20,19 @@ _LEVELS = {"ok": ("✓", "green"), "note": ("·", ""), "warning": ("!", "yellow"
 
 
 def _init_arguments(parser: ArgumentParser) -> None:
+    from loop.setup.presets import PRESETS
+
     parser.add_argument(
         "folder", metavar="DIR", nargs="?", type=folder, help="the folder; else the current one"
     )
     parser.add_argument(
         "--no-desktop", action="store_true", help="leave the configuration of Claude Desktop alone"
+    )
+    parser.add_argument(
+        "--preset",
+        action="append",
+        choices=PRESETS,
+        help="allow the usual test commands of such a project; may be given several times",
     )
 
 
@@ -34,8 +42,10 @@ def init(given: Namespace) -> int:
 
     from loop.cli.place import here, utc_now
     from loop.cli.printing import show, write_json
+    from loop.setup.allow import refuse_in_a_run
     from loop.setup.init import initialise
 
+    refuse_in_a_run(os.environ)
     if given.folder is not None and given.project is not None:
         raise UsageError("init: give the folder once, as DIR or with --project")
     wanted = given.folder or given.project
@@ -45,6 +55,7 @@ def init(given: Namespace) -> int:
         python=Path(sys.executable),
         now=utc_now(),
         desktop=not given.no_desktop,
+        presets=given.preset or (),
     )
     if given.json:
         steps = [_step_data(step) for step in report.steps]
@@ -188,8 +199,8 @@ COMMANDS = (
         "Set up",
         "set a folder up, and Claude Desktop with it",
         "Set a folder up as a project: its .ai folder, the Builder's rules, CLAUDE.md and the\n"
-        "server in the settings of Claude Desktop. Running it again harms nothing; it also\n"
-        "approves the Builder's rules as they are now.",
+        "server in the settings of Claude Desktop. The first run approves the Builder's\n"
+        "rules; running it again harms nothing.",
         _init_arguments,
         init,
     ),

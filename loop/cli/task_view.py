@@ -8,6 +8,7 @@ from typing import Any
 from loop.cli.event_rows import progress_words
 from loop.cli.view import View, cell, glyph
 from loop.cli.wording import counted, dollars, one_line, short_time, span
+from loop.core.denial import told
 
 _FIELDS = (
     "priority", "type", "target", "author", "depends_on", "parent", "role", "model",
@@ -98,13 +99,8 @@ def _result(view: View, result: dict[str, Any], task_id: str) -> None:
     _list(view, "Warnings", result.get("warnings"))
     denials = result.get("permission_denials") or []
     _list(view, "Refused by the rules",
-          [f"{d['tool']} {d['input']} (allowed by: {d['rule']})" for d in denials])  # fmt: skip
-    if denials:
-        view.paragraph(
-            "to allow one: put it into permissions.allow in .ai/builder.settings.json, then "
-            "`loop init`",
-            indent=2,
-        )
+          [told(d["tool"], d["input"], d["rule"], denied=d.get("denied", False))
+           for d in denials])  # fmt: skip
     view.line()
     facts = [counted(result["runs"], "run"), span(result.get("duration_s")),
              dollars(result.get("cost_usd"))]  # fmt: skip

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
-from loop.core.denial import denials_of
+from loop.core.denial import denials_of, line_of
 from loop.core.reset_time import from_epoch, reset_time
 from loop.core.result import Denial, Report, report_from
 from loop.core.transcript import Ended, Transcript
@@ -340,9 +340,9 @@ def _summary(reason: str, status: str, facts: _Facts, denials: tuple[Denial, ...
             how = f"exit {ending.exit}"
         return f"The run was interrupted before it ended ({how})."
     if reason == "denied":
-        tools = ", ".join(sorted({d.tool for d in denials}))
+        calls = "; ".join(line_of(d) for d in denials[:3]) + ("; ..." if denials[3:] else "")
         return (
-            f"Nothing was changed; the rules denied: {tools}. {_words(report, facts.text)}".strip()
+            f"Nothing was changed; the rules denied: {calls}. {_words(report, facts.text)}".strip()
         )
     if reason == "verification_failed":
         return f"Verification failed: {ending.red_after_green}"
@@ -374,7 +374,7 @@ def _warnings(status: str, facts: _Facts, denials: tuple[Denial, ...]) -> list[s
     ending = facts.ending
     found = [*_exit_warnings(status, facts)]
     if status != "failure":
-        found += [f"denied: {d.tool} {d.input} (allowed by: {d.rule})" for d in denials]
+        found += [f"denied: {line_of(d)}" for d in denials]
     if facts.report and ending.transcript.report is None:
         found.append("the limit was reached at the guard's refusal; the refused report counts")
     if ending.readme_missing:

@@ -23,12 +23,15 @@ class FileChange(Struct):
     removed: int | None
 
 
-class Denial(Struct):
-    """A tool call that the rules refused, and the rule that would allow it."""
+class Denial(Struct, omit_defaults=True):
+    """A tool call that the rules refused."""
 
     tool: str
     input: str
+    #: the rule that would allow it; empty when there is none to recommend
     rule: str
+    #: whether a rule refuses it by name: a boundary, not an omission
+    denied: bool = False
 
 
 class Snapshot(Struct, omit_defaults=True):

@@ -14,6 +14,8 @@ import msgspec
 from loop.core.marker import question_in
 
 _REPORT_TOOL = "StructuredOutput"
+#: Enough of an answer to a refused call to tell why it was refused.
+_REFUSAL_CHARACTERS = 500
 
 
 @dataclass(slots=True)
@@ -59,6 +61,8 @@ class Transcript:
     #: what Claude Code calls the last error of the API, such as `billing_error`
     error: str | None = None
     _message_id: str | None = None
+    #: what tools answered with an error, by the id of the call
+    _refusals: dict[str, str] = field(default_factory=dict)
 
     def feed(self, line: bytes) -> None:
         """Takes in one line of the stream; lines of our own are passed over."""
@@ -78,6 +82,8 @@ class Transcript:
                 self.claude_version = _text(event.get("claude_code_version")) or self.claude_version
             case "assistant":
                 self._assistant(event)
+            case "user":
+                self._answers(event)
             case "result":
                 self._result(event)
             case "rate_limit_event":
@@ -107,6 +113,15 @@ class Transcript:
                     self.report_given = given
                 self.last_action = _action(block)
 
+    def _answers(self, event: dict[str, Any]) -> None:
+        message = event.get("message")
+        content = message.get("content") if isinstance(message, dict) else None
+        for block in content if isinstance(content, list) else []:
+            if isinstance(block, dict) and block.get("is_error") is True:
+                call, words = _text(block.get("tool_use_id")), _text(block.get("content"))
+                if call and words:
+                    self._refusals[call] = words[:_REFUSAL_CHARACTERS]
+
     def _result(self, event: dict[str, Any]) -> None:
         report = event.get("structured_output")
         if isinstance(report, dict):
@@ -126,10 +141,14 @@ class Transcript:
         )
         denials = event.get("permission_denials")
         self.denials = [
-            d
+            self._with_answer(d)
             for d in (denials if isinstance(denials, list) else [])
             if isinstance(d, dict) and d.get("tool_name") != _REPORT_TOOL
         ]
+
+    def _with_answer(self, denial: dict[str, Any]) -> dict[str, Any]:
+        words = self._refusals.get(_text(denial.get("tool_use_id")) or "")
+        return denial if words is None else denial | {"answer": words}
 
     def _rate_limit(self, info: object) -> None:
         reset = info.get("resetsAt") if isinstance(info, dict) else None

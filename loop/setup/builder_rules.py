@@ -15,8 +15,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from loop.core.rules import rule_path
 from loop.errors import LoopError
-from loop.setup.builder_settings import builder_settings, rule_path
+from loop.setup.builder_settings import builder_settings
 from loop.setup.json_text import JsonProblem, get_value, set_value
 from loop.templates import template
 

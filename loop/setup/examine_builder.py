@@ -22,11 +22,11 @@ from loop.builder.executable import (
     older_than_needed,
     version_of,
 )
-from loop.builder.permissions import approved, check_command
+from loop.builder.permissions import approved, approved_file, check_command
 from loop.core.config import Config
+from loop.core.rules import dead, rule_path
 from loop.errors import LoopError, NotReady
 from loop.setup.builder_rules import our_hooks
-from loop.setup.builder_settings import rule_path
 from loop.setup.examine_project import INIT
 from loop.setup.finding import Finding, error, good, note, warning
 from loop.setup.json_text import JsonProblem, parse
@@ -37,7 +37,8 @@ from loop.store.paths import Project
 _SHORT_PATH = "/usr/bin:/bin:/usr/sbin:/sbin"
 #: Longest that a hook may take here, whatever its own bound is.
 _HOOK_S = 20.0
-_RULE = re.compile(r"(\w+)\((.+)\)", re.DOTALL)
+#: What mends rules that were changed since their approval.
+_REVIEW = "run `loop allow --review`"
 _KEY_LINE = re.compile(rf"^\s*(?:export\s+)?({'|'.join(API_KEYS)})\s*=\s*\S", re.MULTILINE)
 _ENV_FILES = (".env", ".env.local")
 
@@ -55,7 +56,7 @@ def claude(
     try:
         check_command(project, config)  # before it is asked for its version: that starts it
     except NotReady as problem:
-        yield error(str(problem), INIT)
+        yield error(str(problem), _mend(project))
         return
     try:
         found = find_claude(config, env)
@@ -80,7 +81,7 @@ def claude(
     except NotReady:
         yield warning(
             "a server started by Claude Desktop gets a short PATH and won't find Claude Code",
-            f'set {{"builder": {{"command": "{found}"}}}} in .ai/config.json, then {INIT}',
+            f'set {{"builder": {{"command": "{found}"}}}} in .ai/config.json, then {_REVIEW}',
         )
 
 
@@ -98,7 +99,7 @@ def rules(project: Project) -> Iterator[Finding]:
         copy = approved(project)
         yield good(f"the Builder's rules are approved, {copy}")
     except NotReady as problem:
-        yield error(str(problem), INIT)
+        yield error(str(problem), _mend(project))
     try:
         settings = parse(data.decode("utf-8-sig"))
     except (JsonProblem, UnicodeDecodeError) as problem:
@@ -133,25 +134,18 @@ def keys(project: Project, config: Config, env: Mapping[str, str]) -> Iterator[F
             )
 
 
+def _mend(project: Project) -> str:
+    return _REVIEW if read(approved_file(project)) else INIT
+
+
 def dead_rule(rule: str, root: Path, *, denies: bool) -> str | None:
     """Why a rule does not do what it looks like; None when it does."""
-    match = _RULE.fullmatch(rule)
-    if match is None:
-        return None
-    tool, path = match.groups()
-    if tool in ("Write", "NotebookEdit"):
-        return f"matches nothing; write `Edit({path})`, which governs {tool} too"
-    if tool not in ("Edit", "Read"):
-        return None
-    if re.search(r"\\(?![\[\]*{}()!#])", path):
-        return "has backslashes, which part no folders; write `/` (`C:\\app` is `//c/app`)"
-    if path.startswith("/") and not path.startswith("//"):
-        return f"is read from the folder of the settings file; write `{tool}(/{path})`"
-    if denies and tool == "Edit" and path in ("~/**", "~"):
+    why = dead(rule)
+    if why is None and denies and rule in ("Edit(~/**)", "Edit(~)"):
         home = Path.home()
         if root.is_relative_to(home):
-            return f"denies every change in this project too, which lies in {home}"
-    return None
+            return f"it denies every change in this project too, which lies in {home}"
+    return why
 
 
 def _dead_rules(settings: dict[str, Any], root: Path) -> Iterator[Finding]:
@@ -165,8 +159,8 @@ def _dead_rules(settings: dict[str, Any], root: Path) -> Iterator[Finding]:
         for rule in listed if isinstance(listed, list) else []:
             why = dead_rule(str(rule), root, denies=kind == "deny")
             if why:
-                yield warning(f"the rule `{rule}` ({kind}) in .ai/builder.settings.json {why}",
-                              "correct it, then " + INIT)  # fmt: skip
+                yield warning(f"the rule `{rule}` ({kind}) in .ai/builder.settings.json: {why}",
+                              "correct it, then " + _REVIEW)  # fmt: skip
     try:
         wanted = f"Edit(/{rule_path(root)}/"
     except LoopError as problem:
@@ -175,10 +169,10 @@ def _dead_rules(settings: dict[str, Any], root: Path) -> Iterator[Finding]:
     allow, deny = (permissions.get(kind) or [] for kind in ("allow", "deny"))
     if not any(str(rule).startswith(wanted) or rule == "Edit" for rule in allow):
         yield warning(f"no rule lets the Builder change files in {root}",
-                      f"allow `{wanted}**)`, then " + INIT)  # fmt: skip
+                      f"allow `{wanted}**)`, then " + _REVIEW)  # fmt: skip
     if f"{wanted}.ai/**)" not in deny:
         yield warning("no rule keeps the Builder out of the queue in .ai/",
-                      f"deny `{wanted}.ai/**)`, then " + INIT)  # fmt: skip
+                      f"deny `{wanted}.ai/**)`, then " + _REVIEW)  # fmt: skip
 
 
 def _hooks(project: Project, settings: dict[str, Any], *, may_run: bool) -> Iterator[Finding]:

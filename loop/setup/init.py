@@ -4,25 +4,41 @@ Owns: the order of the steps, and what is refused before the first. Does not own
 
 Invariants: what can be found out beforehand is refused before anything is written. Nothing of the
 person's is lost: their files get a marked block, or are left alone. Nothing goes into `.claude/`.
-A second run changes nothing and says so. Running it is the approval of the Builder's rules.
+A second run changes nothing and says so. The first run approves the Builder's rules; a later one
+approves our own hooks at their new place and what a preset names, and nothing else that asks for
+more: that is for `loop allow --review`.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from loop.builder.permissions import approve, approved_command_file, approved_file
-from loop.errors import LoopError, NotFound, NotReady
+from loop.builder.permissions import (
+    approve,
+    approved_command_file,
+    approved_file,
+    asked_command,
+    carry_over,
+    command_changes,
+    keep,
+    request_of,
+)
+from loop.builder.pinned import file_changes
+from loop.core.rule_set import Change, changes
+from loop.core.task import decode_object
+from loop.errors import BadInput, LoopError, NotFound, NotReady
 from loop.git.command import Repository, repository_of
 from loop.setup import desktop_entry, foreign_file, project_texts
+from loop.setup.allow import add_rules
 from loop.setup.builder_rules import current_rules, hook_command, new_rules
 from loop.setup.desktop import server_name
 from loop.setup.instructions import project_instructions
 from loop.setup.interpreter import warning_about
+from loop.setup.presets import preset_rules
 from loop.setup.step import Outcome, Step
 from loop.store.files import cannot_write, read, replace
 from loop.store.identity import remember_root, remembered_root
@@ -60,11 +76,13 @@ def initialise(
     now: datetime,
     platform: str = sys.platform,
     desktop: bool = True,
+    presets: Sequence[str] = (),
 ) -> InitReport:
     """Sets the folder up as a project, or brings one up to date.
 
     `python` is the interpreter that Claude Desktop and the hooks call; `now` dates the first entry
-    of a new README.md; without `desktop` the configuration of Claude Desktop is left alone.
+    of a new README.md; without `desktop` the configuration of Claude Desktop is left alone; the
+    rules of `presets` are allowed and approved.
 
     Raises: LoopError if the folder can't be a project, or a file in it can't be understood or
     written.
@@ -76,7 +94,10 @@ def initialise(
     rules = _rules(project, hook, came_from)
 
     steps = [_make_folders(project), _write_if_absent(project.config, b"{}\n", "settings")]
-    steps += [_remember(project), _write_rules(project, rules, python, env), _approve(project)]
+    steps += [_remember(project), _write_rules(project, rules, python, env)]
+    steps.append(_approve(project, hook, came_from))
+    if presets:
+        steps.append(_allow_presets(project, presets))
     steps.append(project_texts.put_claude_md(project, commit_prefix))
     steps.append(project_texts.put_readme(project, now))
     repository, git_step = _repository(project)
@@ -164,23 +185,88 @@ def _write_rules(project: Project, rules: bytes, python: Path, env: Mapping[str,
     return Step("Builder's rules", str(path), outcome, warning)
 
 
-def _approve(project: Project) -> Step:
-    target, beside = approved_file(project), approved_command_file(project)
-    before = read(target), read(beside)
+def _approve(project: Project, hook: str, came_from: Path | None) -> Step:
+    target = approved_file(project)
+    before = read(target)
+    earlier = before
+    if earlier is None and came_from is not None:
+        earlier = read(approved_file(Project(came_from)))
+    waits = None if earlier is None else _what_waits(project, earlier, hook, came_from)
     try:
-        approve(project)
+        if waits:
+            if before is None and earlier is not None and came_from is not None:
+                # So that the review has something to compare with at the new place.
+                moved = current_rules(earlier, project.root, hook, moved_from=came_from)
+                carry_over(Project(came_from), project, moved)
+            note = f"not approved, since it asks for more than before: {waits}; look at it with "
+            return Step("approved rules", str(target), "kept", note + "`loop allow --review`")
+        rules = read(project.builder_settings) or b""
+        # Of the files beside the rules only a first approval is one: nobody looked at them here.
+        if before is not None:
+            keep(project, rules)
+        elif earlier is not None and came_from is not None:
+            carry_over(Project(came_from), project, rules)
+        else:
+            approve(project)
     except OSError as error:
         raise cannot_write(target, error) from None
-    now = read(target), read(beside)
-    if before == now:
+    if before == read(target):
         return Step("approved rules", str(target), "unchanged")
-    note = (
-        "running `loop init` approves the rules as they stand in .ai/builder.settings.json: the "
-        "Builder gets this copy"
+    note = "this copy of .ai/builder.settings.json is what the Builder gets"
+    return Step(
+        "approved rules",
+        str(target),
+        "created" if before is None else "updated",
+        note + (_beyond_ours(project, hook) if earlier is None else ""),
     )
-    if now[1] not in (None, before[1]):
-        note += "; approved, too: builder.command, builder.extra_args and verify in .ai/config.json"
-    return Step("approved rules", str(target), "created" if before[0] is None else "updated", note)
+
+
+def _what_waits(project: Project, earlier: bytes, hook: str, came_from: Path | None) -> str | None:
+    """What asks for more than was approved earlier, our hooks at their new place left out."""
+    try:
+        ours = decode_object(current_rules(earlier, project.root, hook, moved_from=came_from))
+        asked = decode_object(read(project.builder_settings) or b"")
+    except (BadInput, LoopError) as problem:
+        return str(problem)
+    kept = read(approved_command_file(project))
+    if kept is None and came_from is not None:
+        kept = read(approved_command_file(Project(came_from)))
+    commands = command_changes(asked_command(load_config(project)), kept)
+    named = [f"{change.where} {change.what}" for change in commands if change.more]
+    return _shown(named + _more(changes(asked, ours)))
+
+
+def _beyond_ours(project: Project, hook: str) -> str:
+    """What a first approval holds beyond rules of our own making; empty for nothing."""
+    request = request_of(project)
+    asked = decode_object(request.rules or b"")
+    more = _more(changes(asked, decode_object(new_rules(project.root, hook))))
+    files = [change.path for change in file_changes(request.files, {})]
+    commands = [f"{c.where} {c.what}" for c in command_changes(request.command, None)]
+    more = [*commands, *files, *more]
+    shown = _shown(more)
+    return f"; approved with it, beyond our own rules: {shown}" if shown else ""
+
+
+def _more(found: list[Change]) -> list[str]:
+    more = [change for change in found if change.more]
+    added = [change.what for change in more if change.added]
+    return added + [f"without {change.what}" for change in more if not change.added]
+
+
+def _shown(what: list[str]) -> str | None:
+    if not what:
+        return None
+    cut = [text if len(text) <= 80 else f"{text[:79]}…" for text in what[:4]]
+    return ", ".join(cut) + (f" and {len(what) - 4} more" if what[4:] else "")
+
+
+def _allow_presets(project: Project, presets: Sequence[str]) -> Step:
+    done = add_rules(project, preset_rules(presets))
+    where = str(project.builder_settings)
+    if not done.added:
+        return Step("presets", where, "unchanged")
+    return Step("presets", where, "updated", "allowed and approved: " + ", ".join(done.added))
 
 
 def _repository(project: Project) -> tuple[Repository | None, Step]:

@@ -102,6 +102,35 @@ def set_value(text: str, keys: Sequence[str], value: Any) -> str:
     return text[: member.value_start] + style.dump(value, indent) + text[member.end :]
 
 
+def append_value(text: str, keys: Sequence[str], value: Any) -> str:
+    """The text with `value` as the last of the list at the path `keys`, which is made if missing.
+
+    Raises: JsonProblem, as `get_value`, also if something else than a list is there.
+    """
+    old = get_value(text, keys)
+    if old is None or old == []:
+        return set_value(text, keys, [value])
+    at = _skip(text, 0)
+    for key in keys:
+        member = _object(text, at).member(key)
+        assert member is not None, "there is a value"
+        at = member.value_start
+    if not isinstance(old, list):
+        raise JsonProblem(f"expected a list [...], found {_kind(old)}", text, at)
+    style = _Style.of(text)
+    at = _skip(text, at + 1)
+    while True:
+        start = at
+        _, end = _DECODER.raw_decode(text, at)
+        at = _skip(text, end)
+        if text[at] == "]":
+            break
+        at = _skip(text, at + 1)
+    indent = _indent(text, start)
+    gap = ", " if indent is None else "," + style.newline + indent
+    return text[:end] + gap + style.dump(value, indent) + text[end:]
+
+
 def remove_value(text: str, keys: Sequence[str]) -> str:
     """The text without the member at the path `keys`; unchanged if there is none.
 

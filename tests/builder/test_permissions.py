@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,7 +13,10 @@ from loop.builder.permissions import (
     approved_command_file,
     approved_file,
     check_command,
+    difference,
     forget,
+    request_of,
+    settings_for,
 )
 from loop.errors import NotReady
 from loop.store.paths import Project
@@ -48,8 +54,8 @@ def test_nothing_runs_before_the_rules_are_approved(project: Project) -> None:
 def test_rules_that_changed_since_stop_until_they_are_approved(project: Project) -> None:
     project.builder_settings.write_bytes(RULES)
     approve(project)
-    project.builder_settings.write_bytes(RULES.replace(b"Read", b"Bash"))
-    with pytest.raises(NotReady, match="differs from what was approved"):
+    project.builder_settings.write_bytes(RULES.replace(b'"Read"', b'"Read", "Bash"'))
+    with pytest.raises(NotReady, match=r"asks for more .* `loop allow --review`"):
         approved(project)
     approve(project)
     assert b"Bash" in approved(project).read_bytes()
@@ -116,3 +122,159 @@ def test_settings_that_go_back_to_the_defaults_need_no_approval(project: Project
     check_command(project, load_config(project))
     approve(project)
     assert not approved_command_file(project).exists()
+
+
+def settings(**permissions: list[str]) -> bytes:
+    return json.dumps({"permissions": permissions, "hooks": {}}).encode()
+
+
+def test_what_asks_for_less_counts_at_once_and_more_again_waits(project: Project) -> None:
+    project.builder_settings.write_bytes(settings(allow=["Read", "A"], deny=["B"]))
+    copy = approve(project)
+    project.builder_settings.write_bytes(settings(allow=["A"], deny=["B", "C"], ask=["D"]))
+    narrower = approved(project)
+    assert narrower != copy
+    assert json.loads(narrower.read_bytes())["permissions"] == {
+        "allow": ["A"], "deny": ["B", "C"], "ask": ["D"],
+    }  # fmt: skip
+    # Nothing was approved by that: the whole is still within the approval.
+    project.builder_settings.write_bytes(settings(allow=["Read", "A"], deny=["B"]))
+    assert approved(project) == copy
+    approve(project)
+    project.builder_settings.write_bytes(settings(allow=["Read", "A"]))
+    with pytest.raises(NotReady, match="asks for more"):
+        approved(project)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"permissions": {"allow": ["Read", "X"]}},
+        {"permissions": {"allow": ["Read"], "defaultMode": "bypassPermissions"}},
+        {"permissions": {"allow": ["Read"], "additionalDirectories": ["/"]}},
+        {"permissions": {"allow": "Read"}},
+        {"permissions": {"allow": ["Read"]}, "env": {"A": "b"}},
+        {"permissions": {"allow": ["Read"]}, "hooks": {"Stop": [{"hooks": [{"command": "x"}]}]}},
+        {"permissions": {"allow": ["Read"]}, "enableAllProjectMcpServers": True},
+    ],
+    ids=str,
+)
+def test_whatever_else_changes_asks_for_more(project: Project, asked: dict[str, Any]) -> None:
+    project.builder_settings.write_bytes(RULES)
+    approve(project)
+    project.builder_settings.write_text(json.dumps(asked))
+    with pytest.raises(NotReady, match="asks for more"):
+        approved(project)
+
+
+def test_the_spelling_of_the_json_and_the_order_of_rules_are_no_change(project: Project) -> None:
+    project.builder_settings.write_bytes(settings(allow=["A", "B"]))
+    copy = approve(project)
+    project.builder_settings.write_text(
+        '{"hooks": {},\n "permissions": {"allow": ["\\u0042", "A"]}}\n'
+    )
+    assert approved(project) == copy
+
+
+PINNED = [".mcp.json", ".claude/settings.json", ".claude/settings.local.json",
+          ".claude/agents/deep/a.md", "../.mcp.json", "../.claude/settings.json",
+          "../.claude/agents/a.md"]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PINNED)
+def test_a_file_that_claude_code_loads_stops_when_it_appears_changes_or_vanishes(
+    project: Project, name: str
+) -> None:
+    (project.root.parent / ".git").mkdir()
+    project.builder_settings.write_bytes(RULES)
+    path = project.root / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    approve(project)
+    copy = approved(project)
+
+    path.write_bytes(b"one \xff")
+    with pytest.raises(NotReady, match=f"^{re.escape(name)} appeared since") as error:
+        approved(project)
+    assert error.value.kind == "permissions"
+    assert "`loop allow --review`" in str(error.value)
+    approve(project)
+    assert approved(project) == copy
+
+    path.write_bytes(b"two")
+    with pytest.raises(NotReady, match="changed since"):
+        approved(project)
+    path.unlink()
+    with pytest.raises(NotReady, match="vanished since"):
+        approved(project)
+    path.write_bytes(b"one \xff")
+    assert approved(project) == copy
+
+
+def test_above_the_repository_only_servers_are_looked_at(project: Project) -> None:
+    (project.root / ".git").mkdir()
+    project.builder_settings.write_bytes(RULES)
+    copy = approve(project)
+    above = project.root.parent / ".claude"
+    above.mkdir()
+    (above / "settings.json").write_text("{}")
+    assert approved(project) == copy
+
+
+def test_the_person_s_own_settings_may_change_when_home_is_the_repository(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pathlib.Path.home", lambda: tmp_path)
+    (tmp_path / ".git").mkdir()
+    project = Project(tmp_path / "app")
+    project.ai.mkdir(parents=True)
+    project.builder_settings.write_bytes(RULES)
+    copy = approve(project)
+    (tmp_path / ".claude").mkdir()
+    (tmp_path / ".claude" / "settings.json").write_text("{}")
+    assert approved(project) == copy
+
+
+def test_a_file_that_can_not_be_read_stops_too(project: Project) -> None:
+    project.builder_settings.write_bytes(RULES)
+    approve(project)
+    loop = project.root / ".mcp.json"
+    loop.symlink_to(loop)
+    with pytest.raises(NotReady, match=r"can't read .*\.mcp\.json"):
+        approved(project)
+
+
+def test_what_was_seen_is_approved_and_not_what_came_meanwhile(project: Project) -> None:
+    project.builder_settings.write_bytes(RULES)
+    seen = request_of(project)
+    project.builder_settings.write_bytes(RULES.replace(b'"Read"', b'"Read", "Bash"'))
+    (project.root / ".mcp.json").write_text("{}")
+    assert approve(project, seen).read_bytes() == RULES
+    assert {c.what for c in difference(project, request_of(project)).rules} == {"Bash"}
+    assert [f.path for f in difference(project, request_of(project)).files] == [".mcp.json"]
+
+
+def test_a_role_gets_a_file_of_its_own_beside_the_copy(project: Project) -> None:
+    everywhere = f"Edit(/{project.root}/**)"
+    project.builder_settings.write_bytes(
+        settings(allow=[everywhere, "Read", "Bash(git add *)", "Bash(npm *)", "Bash", "mcp__x"])
+    )
+    copy = approve(project)
+    root = str(project.root)
+    for developer in (None, "developer", "designer"):
+        assert settings_for(copy, root, developer) == copy
+    tester, architect = (settings_for(copy, root, role) for role in ("tester", "architect"))
+    assert {tester.parent, architect.parent} == {copy.parent}
+    allowed = json.loads(tester.read_bytes())["permissions"]["allow"]
+    assert f"Edit(/{root}/**/tests/**)" in allowed
+    assert everywhere not in allowed
+    assert [rule for rule in allowed if not rule.startswith("Edit")] == ["Read", "Bash(git add *)"]
+    given = json.loads(architect.read_bytes())["permissions"]
+    assert given == {"allow": ["Read"], "deny": [everywhere]}
+    forget(project)
+    assert not copy.parent.exists()
+
+
+def test_a_tester_edits_nothing_where_nobody_may(project: Project) -> None:
+    project.builder_settings.write_bytes(settings(allow=["Read", "Edit(src/**)"]))
+    tester = settings_for(approve(project), str(project.root), "tester")
+    assert json.loads(tester.read_bytes())["permissions"]["allow"] == ["Read"]

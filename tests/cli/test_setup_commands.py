@@ -56,7 +56,7 @@ def test_an_approval_does_not_print_the_whole_text_again(loop: Loop, folder: Pat
     has_desktop()
     loop("init", str(folder))
     rules = Project(folder).builder_settings
-    rules.write_text(rules.read_text().replace('"Read"', '"Read", "Bash(npm test)"', 1))
+    rules.write_text(rules.read_text().replace('      "Bash(git commit *)",\n', ""))
     text = loop("init", str(folder)).out
     assert "✓ updated    approved rules" in text
     assert "# Your role" not in text and "`loop instructions` prints" in text

@@ -179,11 +179,9 @@ def test_a_settled_task_is_shown_in_full(loop: Loop, project: Project) -> None:
         "Question\n  Blue or red?\n  1. blue\n  2. red\n",
         "  +3 -1   src/a.py\n  binary  logo.png\n",
         "  - README.md was not updated\n",
-        "  - Bash npm test (allowed by: Bash(npm test))\n",
+        "  - Bash npm test (`loop allow 'Bash(npm test)'` allows it)\n",
         "1 run, 3 min 4 s, $0.12\n",
         f"commit {'a' * 40}\n",
-        "  to allow one: put it into permissions.allow in .ai/builder.settings.json, then "
-        "`loop init`\n",
         'to answer: loop requeue 1 "your answer"\n',
     ):
         assert part in text, text

@@ -116,7 +116,7 @@ class Desk:
         beside.write_text(json.dumps(config))
         beside.replace(path)
         if "verify" in settings:  # what is executed counts only when it is approved
-            self.run(str(self.python), "-m", "loop", "init", str(self.root))
+            self.run(str(self.python), "-m", "loop", "allow", "--review", "--yes")
 
     def run(self, *command: str) -> str:
         """Run a command in the project, with a server's environment; its stdout."""

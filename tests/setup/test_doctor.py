@@ -85,7 +85,7 @@ def test_a_healthy_project_has_no_faults_and_nothing_is_changed(healthy: Person)
 
 def test_the_real_claude_code_is_found_and_new_enough(healthy: Person) -> None:
     healthy.project.config.write_text(json.dumps({"builder": {"command": str(find_claude())}}))
-    healthy.init()
+    approve(healthy.project)
     told = [finding.what for finding in look(healthy) if str(find_claude()) in finding.what]
     assert told
     assert all(what.startswith("Claude Code 2.") for what in told)
@@ -183,7 +183,7 @@ def key_in_dotenv(person: Person) -> None:
         (no_block, "warning", "CLAUDE.md", "loop init"),
         (damaged_block, "error", "CLAUDE.md", "by hand"),
         (ignores_nothing, "warning", "does not ignore", "loop init"),
-        (changed_rules, "error", "differs from what was approved", "loop init"),
+        (changed_rules, "error", "asks for more than was approved", "loop allow --review"),
         (no_rules, "error", "no .ai/builder.settings.json", "loop init"),
         (invalid_task, "warning", "abc.json", "NAME.reason"),
         (paused, "error", "at lunch", "loop resume"),
@@ -214,9 +214,9 @@ def test_a_project_folder_that_is_gone_is_the_only_thing_to_say(healthy: Person)
 
 
 def test_init_mends_a_missing_part(healthy: Person) -> None:
-    for harm in (remove_folder, no_block, no_entry, changed_rules, ignores_nothing):
+    for harm in (remove_folder, no_block, no_entry, ignores_nothing):
         harm(healthy)
-    assert len(faults(healthy)) == 5
+    assert len(faults(healthy)) == 4
     healthy.init()
     assert faults(healthy) == []
 
@@ -277,7 +277,7 @@ def test_a_claude_code_that_only_the_terminal_finds_is_told(
     assert "short PATH" in fault.what
     assert str(found) in (fault.mend or "")
     healthy.project.config.write_text(json.dumps({"builder": {"command": str(found)}}))
-    healthy.init()
+    approve(healthy.project)
     assert faults(healthy) == []
 
 
@@ -294,7 +294,7 @@ def test_what_was_not_approved_is_not_started_to_look_at_it(
     healthy.project.config.write_text(json.dumps({"builder": {"command": str(program)}}))
     told = [fault.what for fault in faults(healthy)]
     assert any("builder.command" in what and "approved" in what for what in told)
-    assert any("differs from what was approved" in what for what in told)
+    assert any("asks for more than was approved" in what for what in told)
     assert not any(trace.exists() for trace in traces)
 
 
@@ -414,7 +414,7 @@ def test_a_rule_that_denies_the_home_folder_denies_a_project_in_it() -> None:
 def test_rules_for_another_folder_are_told(healthy: Person) -> None:
     path = healthy.project.builder_settings
     path.write_text(path.read_text().replace(f"Edit(/{healthy.root}/", "Edit(//old/place/"))
-    healthy.init()
+    approve(healthy.project)
     told = [fault.what for fault in faults(healthy)]
     assert told == [
         f"no rule lets the Builder change files in {healthy.root}",

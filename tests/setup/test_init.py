@@ -14,12 +14,22 @@ from pathlib import Path
 
 import pytest
 
-from loop.builder.permissions import approved
-from loop.errors import LoopError
+from loop.builder.permissions import (
+    approve,
+    approved,
+    approved_file,
+    check_command,
+    difference,
+    request_of,
+)
+from loop.core.rules import object_to
+from loop.errors import LoopError, NotReady
 from loop.setup.builder_rules import hook_command
 from loop.setup.init import initialise
 from loop.setup.interpreter import why_short_lived
+from loop.setup.presets import PRESETS, preset_rules
 from loop.store.identity import root_mismatch
+from loop.store.project_files import load_config
 from tests.setup.person import NOW, Person, step, tree
 
 # What is made
@@ -77,6 +87,124 @@ def test_running_it_approves_the_rules_and_names_the_approved_copy(person: Perso
     assert not copy.is_relative_to(person.root)
 
 
+def test_a_later_run_approves_no_rules_that_ask_for_more(person: Person) -> None:
+    project = person.init().project
+    copy = approved_file(project).read_bytes()
+    text = project.builder_settings.read_text()
+    project.builder_settings.write_text(text.replace('"Bash(git diff)"', '"Bash(touch x)"'))
+    report = person.init(python=Path("/new place/python"))
+    told = step(report, "approved rules")
+    assert told.outcome == "kept"
+    assert "Bash(touch x)" in (told.note or "")
+    assert "`loop allow --review`" in (told.note or "")
+    assert approved_file(project).read_bytes() == copy
+    with pytest.raises(NotReady, match="asks for more"):
+        approved(project)
+
+
+def test_a_later_run_takes_over_rules_that_ask_for_less(person: Person) -> None:
+    project = person.init().project
+    text = project.builder_settings.read_text()
+    project.builder_settings.write_text(text.replace('      "Bash(git commit *)",\n', ""))
+    assert step(person.init(), "approved rules").outcome == "updated"
+    project.builder_settings.write_text(text)
+    assert step(person.init(), "approved rules").outcome == "kept"
+
+
+def test_a_later_run_does_not_approve_files_that_came_since(person: Person) -> None:
+    project = person.init().project
+    (person.root / ".mcp.json").write_text("{}")
+    person.init()
+    with pytest.raises(NotReady, match=r"\.mcp\.json appeared"):
+        approved(project)
+
+
+def test_a_later_run_approves_no_command_of_the_settings(person: Person) -> None:
+    project = person.init().project
+    project.config.write_text('{"verify": {"test_command": "/theirs"}}')
+    told = step(person.init(), "approved rules")
+    assert told.outcome == "kept"
+    assert "verify.test_command" in (told.note or "")
+    with pytest.raises(NotReady, match="not what was approved"):
+        check_command(project, load_config(project))
+    # Nor does a move.
+    new = person.root.with_name("renamed")
+    person.root.rename(new)
+    assert step(person.init(new), "approved rules").outcome == "kept"
+
+
+def test_the_first_run_says_what_it_approves_beyond_our_own_rules(person: Person) -> None:
+    (person.root / ".mcp.json").write_text("{}")
+    (person.root / ".ai").mkdir()
+    (person.root / ".ai" / "builder.settings.json").write_text(
+        '{"permissions": {"allow": ["Bash(touch x)"]}, "hooks": {"Stop": [{"hooks": '
+        '[{"type": "command", "command": "/theirs"}]}]}}'
+    )
+    note = step(person.init(), "approved rules").note or ""
+    for part in ("Bash(touch x)", "Stop: /theirs", ".mcp.json"):
+        assert part in note
+    assert approved(person.project)
+
+
+def test_a_moved_project_keeps_what_was_approved_and_no_more(person: Person) -> None:
+    project = person.init().project
+    text = project.builder_settings.read_text()
+    project.builder_settings.write_text(text.replace('"Bash(git diff)"', '"Bash(touch x)"'))
+    new = person.root.with_name("renamed")
+    person.root.rename(new)
+    report = person.init(new)
+    told = step(report, "approved rules")
+    assert told.outcome == "kept"
+    assert "Bash(touch x)" in (told.note or "")
+    found = difference(report.project, request_of(report.project))
+    assert [c.what for c in found.rules if c.more] == ["Bash(touch x)"]
+
+
+def test_what_came_into_a_moved_project_is_not_approved_by_the_move(person: Person) -> None:
+    person.init()
+    new = person.root.with_name("renamed")
+    person.root.rename(new)
+    (new / ".mcp.json").write_text("{}")
+    project = person.init(new).project
+    with pytest.raises(NotReady, match=r"\.mcp\.json appeared"):
+        approved(project)
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_a_preset_is_allowed_and_approved_by_naming_it(person: Person, name: str) -> None:
+    first = initialise(
+        person.root, env=person.env, python=person.python, now=NOW, platform="linux",
+        presets=[name, "node"],
+    )  # fmt: skip
+    rules = json.loads(approved(first.project).read_text())["permissions"]["allow"]
+    assert set(preset_rules([name])) < set(rules)
+    assert len(rules) == len(set(rules))
+    assert step(first, "presets").outcome == "updated"
+    again = initialise(
+        person.root, env=person.env, python=person.python, now=NOW, platform="linux",
+        presets=[name],
+    )  # fmt: skip
+    assert step(again, "presets").outcome == "unchanged"
+
+
+def test_a_preset_approves_nothing_else(person: Person) -> None:
+    project = person.init().project
+    text = project.builder_settings.read_text()
+    project.builder_settings.write_text(text.replace('"Bash(git diff)"', '"Bash(touch x)"'))
+    initialise(person.root, env=person.env, python=person.python, now=NOW, platform="linux",
+               presets=["node"])  # fmt: skip
+    copy = approved_file(project).read_text()
+    assert "Bash(npm test)" in copy
+    assert "touch" not in copy
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_every_rule_of_a_preset_is_one_exact_command_that_loop_allow_takes(name: str) -> None:
+    for rule in preset_rules([name]):
+        assert object_to(rule, "/p/app") is None
+        assert "*" not in rule
+
+
 def test_new_texts_can_be_read_by_everybody_who_could_read_other_new_files(person: Person) -> None:
     old = os.umask(0o022)
     try:
@@ -127,6 +255,7 @@ def test_the_persons_settings_and_rules_stay_and_only_our_hooks_are_made_current
     settings["hooks"]["Stop"][0]["hooks"][1]["timeout"] = 99
     del settings["hooks"]["PreToolUse"]
     project.builder_settings.write_text(json.dumps(settings, indent=7))
+    approve(project)
 
     report = person.init(python=Path("/new place/python"))
     after = json.loads(project.builder_settings.read_text())

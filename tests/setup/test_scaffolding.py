@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
+from loop.core.rules import rule_path
 from loop.errors import LoopError
 from loop.setup.blocks import HTML, put, remove
-from loop.setup.builder_settings import builder_settings, rule_path
+from loop.setup.builder_settings import builder_settings
 from loop.setup.desktop import entry
 
 SCAFFOLDING = Path(__file__).parents[2] / "scaffolding"
