@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from loop.actions.status import title_in
+from loop.core.denial import line_of
 from loop.core.mask import masked
 from loop.core.result import Result
 from loop.errors import NotFound, WrongState

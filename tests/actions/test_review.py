@@ -40,7 +40,7 @@ def test_a_review_tells_files_lines_diff_commits_denials_and_verification(bench:
     (commit,) = seen["commits"]
     assert commit.split()[0] in bench.git("log", "-1", "--format=%h")
     assert seen["warnings"] == [CLAIMED]
-    assert seen["denials"] == ["Bash npm test (rule: Bash(npm test))"]
+    assert seen["denials"] == ["Bash npm test (`loop allow 'Bash(npm test)'` allows it)"]
     assert seen["verification"] == "failed (exit 1), failed before: make test"
     assert (seen["cost_usd"], seen["turns"], seen["remarks"]) == (0.25, 7, "A remark.")
     assert "not_shown" not in seen

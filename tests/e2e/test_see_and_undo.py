@@ -44,7 +44,7 @@ async def test_a_run_is_reviewed_and_undone_and_the_undo_undone(desk: Desk) -> N
     assert "left out of snapshot and commit: new.txt (holds what looks like a key" in warnings
     assert "the Builder's own commits hold your unfinished work on: mine.txt" in warnings
     assert "the report names files that the run did not change: ghost.txt" in warnings
-    assert seen["denials"] == ["Bash npm test (rule: Bash(npm test))"]
+    assert seen["denials"] == ["Bash npm test (`loop allow 'Bash(npm test)'` allows it)"]
     assert "the report names files that the run did not change: ghost.txt" in seen["warnings"]
     assert [name.split()[0] for name in seen["files"]] == ["README.md", "mine.txt", "plain.txt"]
     assert [commit.split(" ", 1)[1][:11] for commit in seen["commits"]] == [

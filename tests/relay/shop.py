@@ -88,7 +88,7 @@ class Shop:
         beside.write_text(json.dumps(config))
         beside.replace(path)
         if {"builder", "verify"} & settings.keys():  # what is executed counts when approved
-            self.run("init", str(self.root))
+            self.run("allow", "--review", "--yes")
 
     def run(self, *words: str, code: int | None = 0) -> str:
         """Runs a command of `loop` in the project; what it printed. `code` None: any will do."""
