@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.desk import Desk
+from tests.e2e.desk import Desk, until
 
 LONG = "x" * 100_001
 
@@ -157,6 +157,7 @@ async def test_wrong_arguments_are_refused_in_one_line_and_change_nothing(
             desk.configure(builder={"command": "/no/such/claude"})
             await architect.call("resume_queue")
         await architect.wait("1")
+        await until(desk.project.paused.exists, "the pause is written")
         offered = [tool.name for tool in (await architect.client.list_tools()).tools]
         before = all_files(desk.root)
         complaints = []
