@@ -27,9 +27,8 @@ from loop.store.paths import Project
 from loop.store.project_files import load_config
 from loop.store.scan import locate
 
-#: Seconds that the parts of the end may take; a client waits 2 s before it kills.
-_STOP_S = 0.5
-_LEAVE_S = 0.7
+#: Seconds that the end may take; a client waits 2 s before it kills.
+_LEAVE_S = 1.0
 #: Seconds before a worker that died of a defect is started again.
 _AGAIN_S = 5.0
 

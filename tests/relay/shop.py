@@ -192,7 +192,8 @@ class Shop:
 
     def forget(self) -> None:
         """Removes `.ai` as `git clean -fdx` does."""
-        shutil.rmtree(self.project.ai)
+        while self.project.ai.exists():  # a server may be at work in it
+            shutil.rmtree(self.project.ai, ignore_errors=True)
 
 
 def status_of(client: Client, task_id: str | None = None, wait_s: float = 10) -> dict[str, Any]:

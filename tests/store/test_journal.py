@@ -179,3 +179,24 @@ def test_events_that_a_full_disk_cut_are_in_the_timeline_once_and_whole(
     for line in project.timeline.read_bytes().splitlines():
         assert line.startswith(b"{")
         assert line.endswith(b"}")
+
+
+def test_a_folder_in_the_place_of_a_file_is_set_aside_and_stops_nothing(
+    project: Project, now: datetime
+) -> None:
+    task = submit(project, now)
+    place = project.task_file(project.running, "1")
+    for _ in range(2):
+        place.mkdir()
+        (place / "a").touch()
+        claim(project, task, now)
+        queue.give_back(
+            project, locate(project, "1", now).task,
+            rules.retried(locate(project, "1", now).task, "silent", None, now),
+            retry=True, note=None,
+        )  # fmt: skip
+        task = locate(project, "1", now).task
+    assert not interrupted(project)
+    assert sorted(p.name for p in project.invalid.iterdir() if p.is_dir()) == [
+        "running.0001.json", "running.0001.json.1",
+    ]  # fmt: skip
