@@ -21,7 +21,7 @@ from tests.crash.test_every_step import Bench, make_bench
 _HERE = Path(__file__).parent
 _PROCESSES = 3
 _ROUNDS = 8
-_SEEDS = 5
+_SEEDS = 4
 #: A process that does not die by itself at one of these steps comes to its end.
 _DEADLY_STEPS = 45
 

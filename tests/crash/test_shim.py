@@ -66,7 +66,8 @@ def test_a_shim_killed_at_any_step_leaves_one_result_and_nothing_running(
         assert result["status"] == "success", (step, result)
         assert len(runs_of(bench)) == len(set(runs_of(bench))), step
         assert events["run_started"] == events["run_completed"] == result["runs"] <= 2, step
-        bench.must("work", "--drain")  # whoever owns the queue next removes what was half written
+        if bench.leftovers():  # what was half written is removed by whoever owns the queue next
+            bench.must("work", "--drain")
         assert bench.leftovers() == [], step
         assert alive(bench) == [], step
         if not marker.exists():
