@@ -1,1 +1,1 @@
-"""The figures of the README, measured: `python -m benchmarks`, or `python -m benchmarks NAME`."""
+"""The project's figures, measured: `python -m benchmarks`, or `python -m benchmarks NAME`."""

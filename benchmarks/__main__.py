@@ -1,4 +1,4 @@
-"""Measures the figures of the README and prints them as one table.
+"""Measures the project's figures and prints them as one table.
 
     python -m benchmarks            all of them, within four minutes
     python -m benchmarks NAME...    only those: landing claiming starting hooks spawning idling wire

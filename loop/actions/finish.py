@@ -10,11 +10,13 @@ import dataclasses
 import os
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from loop.actions.pruning import prune
 from loop.actions.recover import stand_in_for_shim
 from loop.actions.verification import Verification, commands_of, verify
+from loop.actions.work import Work, keep, what_changed
 from loop.builder.command import verification_environment
 from loop.builder.judge import ending_of, exit_time
 from loop.builder.prepare import config_of_run
@@ -23,15 +25,11 @@ from loop.builder.stream import offset_of
 from loop.builder.verify import end_bearers
 from loop.core import transition as rules
 from loop.core.config import Config
+from loop.core.event import CheckpointSkipped, Event
 from loop.core.outcome import Ending, Outcome, classify, retry_follows
 from loop.core.result import FileChange, Result, Snapshot
-from loop.core.task import Run, Task, title_of
-from loop.errors import LoopError
-from loop.git.checkpoint import Checkpoint, checkpoint, swept_up
+from loop.core.task import Run, Task
 from loop.git.command import GitError, Repository, repository_of
-from loop.git.diff import Lines, commits_between, line_counts
-from loop.git.left_out import LeftOut
-from loop.git.snapshot import Taken, left_out_of, ref_of, take
 from loop.store import queue
 from loop.store.logs import cap_log
 from loop.store.paths import Project
@@ -55,24 +53,6 @@ class Finished:
     result: Result | None
 
 
-@dataclass(frozen=True, slots=True)
-class _Work:
-    """What the run did to the files."""
-
-    lines: list[Lines]
-    taken: Taken | None
-    checkpoint: Checkpoint
-    commits: list[str]
-    #: why nobody can tell what changed; None when that is known
-    unseen: str | None = None
-    #: unfinished work of the person that the Builder's own commits took along
-    swept_up: list[str] = field(default_factory=list)
-
-    @property
-    def commit(self) -> str | None:
-        return self.checkpoint.commit or (self.commits[-1] if self.commits else None)
-
-
 def finish(
     project: Project,
     task: Task,
@@ -91,11 +71,12 @@ def finish(
     if task.acceptance or commands_of(config):
         end_bearers(run.uuid)  # what a worker that died in the middle of this had started
     repository = repository_of(project.root) if run.before else None
-    seen = _what_changed(project, repository, task, config)
+    seen = what_changed(project, repository, task, config)
     task = rules.end_run(task, after=seen.taken.commit if seen.taken else None)
     changed = None if seen.taken is None else tuple(line.path for line in seen.lines)
     ending = ending_of(project, task, run, config, changed)
-    ending = dataclasses.replace(ending, unseen=seen.unseen)
+    whole = tuple(line.path for line in seen.whole)
+    ending = dataclasses.replace(ending, unseen=seen.unseen, changed_earlier=whole)
     outcome = classify(ending)
     checks = Verification()
     if outcome.status == "success":
@@ -106,15 +87,19 @@ def finish(
         elif verdict is not None and verdict.failed:
             outcome = classify(dataclasses.replace(ending, red_after_green=verdict.words))
     named = _named(project, outcome)
-    work = _keep(project, repository, task, config, seen, named, now)
-    task = _recorded(project, task, outcome, ending, now)
-    if outcome.status == "paused" and _pause(project, task, outcome, now):
+    work = keep(project, repository, task, config, seen, named, now)
+    task = _recorded(project, task, outcome, ending, work, now)
+    first = _skipped(task, work, now)
+    if outcome.status == "paused" and _pause(project, task, outcome, first, now):
         return Finished(task.id, outcome, None)
-    if _retries(task, outcome, config) and _retry(project, task, outcome, work, now):
+    if _retries(task, outcome, config) and _retry(project, task, outcome, work, first, now):
         return Finished(task.id, outcome, None)
     result = _result(project, task, outcome, work, checks, now)
-    result = queue.settle(project, task, result, now, told)
+    result = queue.settle(project, task, result, now, told, first)
     cap_log(project.log(task.id))
+    if repository is not None:
+        with suppress(GitError):
+            prune(project, repository, config.checkpoint.keep_days, now, but=task.id)
     return Finished(task.id, outcome, result)
 
 
@@ -130,72 +115,14 @@ def _verified(
     return verify(project, repository, task, after, config, env, unwanted)
 
 
-@dataclass(frozen=True, slots=True)
-class _Seen:
-    """What can be seen of the run's work."""
-
-    lines: list[Lines] = field(default_factory=list)
-    taken: Taken | None = None
-    #: of the snapshots before and after
-    left_out: tuple[LeftOut, ...] = ()
-    unseen: str | None = None
-
-
-def _what_changed(
-    project: Project, repository: Repository | None, task: Task, config: Config
-) -> _Seen:
-    run = task.runs[-1]
-    if repository is None or run.before is None:
-        return _Seen(unseen=run.no_snapshot or "not a git repository")
-    try:
-        ref = ref_of(project.root, task.id, run.number, "after")
-        taken = take(repository, ref, max_file_mb=config.checkpoint.max_file_mb)
-        left_out = (*taken.left_out, *left_out_of(repository, run.before))
-        lines = line_counts(repository, run.before, taken.commit, left_out)
-        return _Seen(lines, taken, left_out)
-    except LoopError as error:
-        return _Seen(unseen=str(error))
-
-
 def _named(project: Project, outcome: Outcome) -> tuple[str, ...]:
     """The files that the Builder says are its work, relative to the project."""
     claimed = outcome.report.files_changed if outcome.report else []
     return tuple(name.removeprefix(f"{project.root}/").removeprefix("./") for name in claimed)
 
 
-def _keep(
-    project: Project,
-    repository: Repository | None,
-    task: Task,
-    config: Config,
-    seen: _Seen,
-    named: tuple[str, ...],
-    now: datetime,
-) -> _Work:
-    run, taken = task.runs[-1], seen.taken
-    if repository is None or taken is None or run.before is None:
-        return _Work(seen.lines, taken, Checkpoint(None), [], seen.unseen)
-    commits = commits_between(repository, run.head, taken.head)
-    swept: list[str] = []
-    with suppress(GitError):
-        swept = swept_up(repository, before=run.before, head_before=run.head, head=taken.head)
-    made = checkpoint(
-        repository,
-        before=run.before,
-        head_before=run.head,
-        after=taken.commit,
-        left_out=seen.left_out,
-        mode=config.checkpoint.mode,
-        ref=ref_of(project.root, task.id, run.number, "checkpoint"),
-        named=named,
-        title=f"Task {task.id}: {title_of(task)}",
-        now=now,
-    )
-    return _Work(seen.lines, taken, made, commits, swept_up=swept)
-
-
 def _recorded(
-    project: Project, task: Task, outcome: Outcome, ending: Ending, now: datetime
+    project: Project, task: Task, outcome: Outcome, ending: Ending, work: Work, now: datetime
 ) -> Task:
     run = task.runs[-1]
     transcript = ending.transcript
@@ -215,13 +142,25 @@ def _recorded(
         said=(outcome.remarks or outcome.summary)[:_SAID_CHARACTERS],
         cost=cost,
         turns=turns if turns is not None else transcript.replies or None,
+        commits=work.commits,
+        warnings=work.warnings(),
     )
 
 
-def _retry(project: Project, task: Task, outcome: Outcome, work: _Work, now: datetime) -> bool:
+def _skipped(task: Task, work: Work, now: datetime) -> list[Event]:
+    reason = work.checkpoint.skipped
+    if reason is None:
+        return []
+    event = CheckpointSkipped(ts=now, actor="builder", task_id=task.id, run=task.run, reason=reason)
+    return [event]
+
+
+def _retry(
+    project: Project, task: Task, outcome: Outcome, work: Work, first: list[Event], now: datetime
+) -> bool:
     note = f"{outcome.summary} Look at what is there before you go on."
     event = rules.retried(task, outcome.reason, work.commit, now)
-    return queue.give_back(project, task, event, retry=True, note=note)
+    return queue.give_back(project, task, event, retry=True, note=note, first=first)
 
 
 def _retries(task: Task, outcome: Outcome, config: Config) -> bool:
@@ -232,22 +171,23 @@ def _retries(task: Task, outcome: Outcome, config: Config) -> bool:
     return not outcome.permanent and retry_follows(outcome.reason, run.attempt, most, last_reason)
 
 
-def _pause(project: Project, task: Task, outcome: Outcome, now: datetime) -> bool:
+def _pause(
+    project: Project, task: Task, outcome: Outcome, first: list[Event], now: datetime
+) -> bool:
     kind = outcome.reason
     why = f"{kind.replace('_', ' ')}: {outcome.summary}{_MENDS.get(kind, '')}"
     pause = next_probe(project, kind, why, outcome.until, now)
     event = rules.paused(task, kind, why, pause.until, now, tries=pause.tries)
-    note = "Your last run was cut off by a limit of the account; go on where it stopped."
-    return queue.give_back(
-        project, task, event, retry=False, note=note if task.runs[-1].turns else None, pause=pause
-    )
+    cut_off = "Your last run was cut off by a limit of the account; go on where it stopped."
+    note = cut_off if task.runs[-1].turns else None
+    return queue.give_back(project, task, event, retry=False, note=note, pause=pause, first=first)
 
 
 def _result(
     project: Project,
     task: Task,
     outcome: Outcome,
-    work: _Work,
+    work: Work,
     checks: Verification,
     now: datetime,
 ) -> Result:
@@ -267,14 +207,14 @@ def _result(
         completed_at=now,
         commit_hash=work.commit,
         log_path=project.log(task.id).relative_to(project.root).as_posix(),
-        warnings=[*outcome.warnings, *checks.warnings, *_work_warnings(run, work)],
+        warnings=[*outcome.warnings, *checks.warnings, *_untold(task.runs)],
         runs=len(task.runs),
         duration_s=_duration_s(task.runs),
         cost_usd=None if None in costs else round(sum(c or 0 for c in costs), 6),
         turns=sum(r.turns or 0 for r in task.runs),
         session_id=run.session,
         files_changed=[FileChange(line.path, line.added, line.removed) for line in work.lines],
-        commits=[*work.commits, *filter(None, [work.checkpoint.commit])],
+        commits=list(dict.fromkeys(commit for r in task.runs for commit in r.commits)),
         snapshot=Snapshot(run.before, work.taken.commit if work.taken else None),
         permission_denials=list(outcome.denials),
         notes=report.notes if report else None,
@@ -288,22 +228,11 @@ def _duration_s(runs: list[Run]) -> float:
     return max(0.0, round(sum(spans, timedelta()).total_seconds(), 1))
 
 
-def _work_warnings(run: Run, work: _Work) -> list[str]:
-    found = []
-    if work.checkpoint.skipped:
-        found.append(f"no checkpoint was made: {work.checkpoint.skipped}")
-    if work.checkpoint.kept_out:
-        paths = ", ".join(work.checkpoint.kept_out[:10])
-        found.append(f"not committed, since they had changes before the run: {paths}")
-    if work.checkpoint.mixed:
-        paths = ", ".join(work.checkpoint.mixed[:10])
-        found.append(f"committed whole, with changes from before the run in them: {paths}")
-    if work.swept_up:
-        paths = ", ".join(work.swept_up[:10])
-        found.append(f"the Builder's own commits hold your unfinished work on: {paths}")
-    left_out = work.taken.left_out if work.taken else ()
-    if left_out:
-        named = ", ".join(f"{entry.path} ({entry.why})" for entry in left_out[:10])
-        more = f" and {len(left_out) - 10} more" if len(left_out) > 10 else ""
-        found.append(f"left out of snapshot and commit: {named}{more}")
-    return found
+def _untold(runs: list[Run]) -> list[str]:
+    """The warnings of the last run, and of those before it that ended without a result."""
+    found: list[str] = []
+    for run, earlier in zip(runs, [None, *runs], strict=False):
+        if earlier is not None and run.attempt == 1 and earlier.status != "paused":
+            found = []
+        found += run.warnings
+    return list(dict.fromkeys(found))

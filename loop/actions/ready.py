@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import shlex
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,7 +14,7 @@ from loop.builder.executable import find_claude
 from loop.builder.permissions import approved, check_command
 from loop.core.config import Config
 from loop.errors import NotReady
-from loop.git.command import find_git
+from loop.git.command import Git, GitError, find_git
 from loop.store.drive import network_drive
 from loop.store.files import cannot_use
 from loop.store.identity import root_mismatch
@@ -26,6 +28,10 @@ MENDABLE = frozenset(
         "network_drive", "config", "permissions", "daily_budget",
     }
 )  # fmt: skip
+#: What starts something, or is a link or a repository in its place.
+_STARTING = re.compile(
+    r"\.ai(?:/(?:queue|running|state)(?:/(?!\.gitkeep\Z).*)?)?", re.IGNORECASE | re.DOTALL
+)
 #: A disk with less room than this takes no run: its log alone would fill it.
 _ROOM_BYTES = 1_000_000
 
@@ -48,7 +54,7 @@ def ready(project: Project, env: Mapping[str, str]) -> Ready:
     """
     check_folders(project)
     config = load_config(project)
-    find_git()
+    check_brought(project)
     claude = find_claude(config, env)
     check_command(project, config)
     return Ready(config, claude, approved(project))
@@ -86,6 +92,29 @@ def check_place(project: Project) -> None:
             f"{project.root} is on a network drive ({kind}): move it to a disk of this machine"
         )
         raise NotReady("network_drive", message)
+
+
+def check_brought(project: Project) -> None:
+    """Makes sure that what is queued and running was put there here, and not by a commit.
+
+    A task has the Builder work and its acceptance commands executed, and so has a record of a run.
+
+    Raises:
+        NotReady: git tracks such a file; the message names it.
+    """
+    # Without regard to case: where that doesn't count, `.AI/queue` is the same folder.
+    anywhere = {"GIT_LITERAL_PATHSPECS": "0"}
+    try:
+        listed = Git(project.root, find_git()).run("ls-files", "-z", ":(icase).ai", env=anywhere)
+    except GitError:
+        return  # no repository
+    for name in listed.decode(errors="replace").split("\0"):
+        if _STARTING.fullmatch(name):
+            raise NotReady(
+                "permissions",
+                f"{name} is in git, so anybody may have written it; look at it, then delete it, or "
+                f"keep it with `git rm --cached {shlex.quote(name)}`",
+            )
 
 
 def _check_writable(folder: Path) -> None:

@@ -13,8 +13,8 @@ from loop.core.mask import masked
 from loop.core.result import Result
 from loop.errors import NotFound, WrongState
 from loop.git.command import GitError, Repository, repository_of, shown
-from loop.git.diff import Lines, diff_text, line_counts
-from loop.git.undo import Change, Step, changed_over
+from loop.git.diff import Lines, diff_text
+from loop.git.undo import Change, Step, changed_over, lines_of
 from loop.store.paths import Project
 from loop.store.scan import locate
 
@@ -32,7 +32,8 @@ def review(
 ) -> dict[str, Any]:
     """A settled task's work. The diff holds whole files, the smallest first, up to `max_bytes`.
 
-    `path` shows that file or folder alone; 0 bytes leave the diff out.
+    `path`, relative to the project or absolute, shows that file or folder alone; empty, it is as
+    if it were not given. 0 bytes leave the diff out.
 
     Raises:
         BadInput: it is not an id.
@@ -43,6 +44,7 @@ def review(
     if located.result is None:
         raise WrongState(f"task {located.task.id} is {located.state}: there is nothing to review")
     result = located.result
+    path = _bare(project, path)
     repository = repository_of(project.root)
     steps = [Step(r.before, r.after) for r in located.task.runs if r.before and r.after]
     if repository is None or not steps:
@@ -53,7 +55,7 @@ def review(
         if path is not None and not names:
             raise NotFound(f"task {located.task.id} did not change {path}: its files are named by "
                            "review_changes without path")  # fmt: skip
-        lines = _lines(repository, [changed[name] for name in names])
+        lines = lines_of(repository, [changed[name] for name in names])
         commits = _commits(repository, result)
         known: dict[str, Any] = {"files": [_file(lines[name]) for name in names]}
         data = _fitting(result, known | {"commits": commits})
@@ -107,6 +109,7 @@ def _brief(result: Result, work: dict[str, Any], characters: int, entries: int) 
         "files": some(files),
         "more_files": max(0, len(files) - entries) or None,
         "commits": some(work.get("commits", [])),
+        "more_commits": max(0, len(result.commits) - entries) or None,
         "note": cut(work.get("note")),
     }
     return {k: v for k, v in data.items() if v not in (None, [])}
@@ -122,23 +125,14 @@ def _verification(result: Result) -> str | None:
     return f"{how}{before}: {result.verification.get('command')}"
 
 
+def _bare(project: Project, path: str | None) -> str | None:
+    """The path as git names it; None for the whole project."""
+    bare = (path or "").removeprefix(str(project.root)).lstrip("/").removeprefix("./").rstrip("/")
+    return bare if bare not in ("", ".") else None
+
+
 def _below(name: str, path: str | None) -> bool:
-    if path is None:
-        return True
-    bare = path.removeprefix("./").rstrip("/")
-    return shown(name) == bare or shown(name).startswith(f"{bare}/")
-
-
-def _lines(repository: Repository, changes: list[Change]) -> dict[str, Lines]:
-    """The line counts of each change, over the steps that made it and no others."""
-    found: dict[str, Lines] = {}
-    for old, new in {(c.before, c.after) for c in changes}:
-        counted = {line.path: line for line in line_counts(repository, old, new)}
-        for change in changes:
-            if (change.before, change.after) == (old, new):
-                nothing = Lines(shown(change.path), None, None)
-                found[change.path] = counted.get(shown(change.path), nothing)
-    return found
+    return path is None or shown(name) == path or shown(name).startswith(f"{path}/")
 
 
 def _file(line: Lines) -> str:

@@ -15,7 +15,7 @@ from loop.core.denial import line_of
 from loop.core.graph import next_first
 from loop.core.mask import masked
 from loop.core.result import Result, result_dict
-from loop.core.task import Task, task_dict, title_of
+from loop.core.task import Task, short_title, task_dict, title_of
 from loop.core.task_id import sort_key
 from loop.errors import LoopError
 from loop.store import timeline
@@ -80,8 +80,7 @@ def title_in(task: dict[str, Any]) -> str:
     if not isinstance(title, str):
         first = instructions[0] if isinstance(instructions, list) and instructions else ""
         title = str(first)
-    words = " ".join(title.split())
-    return words if len(words) <= 72 else f"{words[:71].rstrip()}…"
+    return short_title(title)
 
 
 @dataclass(slots=True)

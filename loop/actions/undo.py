@@ -26,8 +26,9 @@ from loop.core.task import Task, title_of
 from loop.errors import Busy, NotFound, WrongState
 from loop.git.checkpoint import checkpoint
 from loop.git.command import Repository, repository_of, shown
+from loop.git.restore import put_back
 from loop.git.snapshot import ref_of, take
-from loop.git.undo import Change, Step, changed_over, content_in, put_back, sort_out, unfinished
+from loop.git.undo import Change, Step, changed_over, other_in, sort_out, unfinished
 from loop.store.journal import transition
 from loop.store.locks import locked
 from loop.store.paths import Project
@@ -85,15 +86,20 @@ class _Work:
 def _work_of(repository: Repository, task: Task, result: Result) -> _Work:
     last_run = task.runs[-1].number if task.runs else 0
     undos = [u for u in result.undos if u.run == last_run]
+    last = _changed_by(repository, undos[-1]) if undos else {}
     if len(undos) % 2:
-        last = undos[-1]
-        step = Step(last.before, last.after)
-        changed = changed_over(repository, [step]).values()
-        return _Work([c for c in changed if shown(c.path) in last.paths], True)
+        return _Work(list(last.values()), True)
     steps = [Step(run.before, run.after) for run in task.runs if run.before and run.after]
     if not steps:
         raise NotFound(f"task {task.id} has no snapshots, so nothing can be undone")
-    return _Work(list(changed_over(repository, steps).values()), False)
+    # Where an undo was taken back by force, what stood there before that comes back.
+    return _Work(list((changed_over(repository, steps) | last).values()), False)
+
+
+def _changed_by(repository: Repository, done: Undo) -> dict[str, Change]:
+    changed = changed_over(repository, [Step(done.before, done.after)])
+    paths = set(done.paths)
+    return {path: change for path, change in changed.items() if shown(path) in paths}
 
 
 @contextmanager
@@ -137,12 +143,12 @@ def _carry_out(
     sorted_ = sort_out(repository, work.changed, here.commit, here.left_out)
     taken = sorted_.free + (sorted_.overtaken if force else [])
     others = [shown(c.path) for c in (*sorted_.stuck, *([] if force else sorted_.overtaken))]
-    earlier = [c for c in sorted_.done if begun and content_in(repository, begun, c) != c.old]
+    earlier = other_in(repository, begun, sorted_.done) if begun else []
     if not taken and not earlier:
         repository.git.run("update-ref", "-d", ref("before"))
         return Undoing(task.id, [], others, None, work.redone)
     put_back(repository, taken)
-    after = take(repository, ref("after"), max_file_mb=max_file_mb)
+    after = take(repository, ref("after"), max_file_mb=max_file_mb, since=before)
     what = "Take back the undo of" if work.redone else "Undo"
     made = checkpoint(
         repository,

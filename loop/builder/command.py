@@ -11,6 +11,7 @@ from loop.builder.executable import path_for
 from loop.core.config import Config
 from loop.core.result import REPORT_SCHEMA
 from loop.core.task import Run, Task
+from loop.git.command import FOREIGN
 from loop.store.paths import Project
 
 #: Left behind by a session of Claude Code that started us; no Builder may take them for its own.
@@ -54,7 +55,7 @@ def environment(
     base: Mapping[str, str], project: Project, task: Task, run: Run, config: Config, claude: Path
 ) -> dict[str, str]:
     """The environment of the Builder, from that of this process."""
-    drop = {*SESSION_MARKERS, *(() if config.builder.inherit_api_key else API_KEYS)}
+    drop = {*SESSION_MARKERS, *FOREIGN, *(() if config.builder.inherit_api_key else API_KEYS)}
     env = {k: v for k, v in base.items() if k not in drop}
     return env | {
         "PATH": path_for(claude, env),
@@ -69,7 +70,7 @@ def verification_environment(
     base: Mapping[str, str], project: Project, task: Task
 ) -> dict[str, str]:
     """The environment of the project's own checks, from that of this process."""
-    env = {k: v for k, v in base.items() if k not in {*SESSION_MARKERS, *API_KEYS}}
+    env = {k: v for k, v in base.items() if k not in {*SESSION_MARKERS, *FOREIGN, *API_KEYS}}
     return env | {"LOOP_TASK_ID": task.id, "LOOP_PROJECT": os.fspath(project.root)}
 
 

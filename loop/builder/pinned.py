@@ -7,12 +7,14 @@ Owns: which files these are, their remembered content. Does not own: what follow
 
 Which files (measured on Claude Code): `.claude/settings.json`, `.claude/settings.local.json` and
 `.claude/agents/` of the project's folder and of each folder above it up to the top of the
-repository; `.mcp.json` there and in every folder above. The person's own `~/.claude` is theirs.
+repository, links followed; `.mcp.json` there and in every folder above. The person's own
+`~/.claude` is theirs.
 """
 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +25,8 @@ from loop.store.files import read, replace
 
 _SETTINGS = (".claude/settings.json", ".claude/settings.local.json")
 _AGENTS = ".claude/agents"
+#: More of them are no agents: a link leads to a tree of something else.
+_MOST_FOLDERS = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +50,7 @@ def loaded_files(root: Path) -> dict[str, str]:
     """The content of each such file that is there, by its path as seen from `root`.
 
     Raises:
-        NotReady: one is there and can't be read.
+        NotReady: one is there and can't be read, or a link leads to far too many.
     """
     found: dict[str, str] = {}
     for name, path in _places(root):
@@ -74,9 +78,25 @@ def _places(root: Path) -> Iterator[tuple[str, Path]]:
             continue
         for name in _SETTINGS:
             yield above + name, folder / name
-        agents = folder / _AGENTS
-        for path in sorted(agents.rglob("*.md")) if agents.is_dir() else ():
+        for path in sorted(_texts_below(folder / _AGENTS)):
             yield above + path.relative_to(folder).as_posix(), path
+
+
+def _texts_below(top: Path) -> Iterator[Path]:
+    """The `.md` files below a folder, behind links too, as Claude Code finds them."""
+    entered: set[str] = set()
+    for folder, below, names in os.walk(top, followlinks=True):
+        real = os.path.realpath(folder)
+        if real in entered:
+            below.clear()  # a link that leads back
+            continue
+        entered.add(real)
+        below.sort()
+        if len(entered) > _MOST_FOLDERS:
+            raise NotReady(
+                "permissions", f"more than {_MOST_FOLDERS} folders below {top}; take the link out"
+            )
+        yield from (Path(folder, name) for name in names if name.endswith(".md"))
 
 
 def remember(file: Path, content: Mapping[str, str]) -> None:

@@ -15,10 +15,13 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from loop.builder import processes
 
 _TAIL_BYTES = 4096
+#: What a command printed before its end is dropped when it is more than this.
+_MOST_OUTPUT_BYTES = 64_000_000
 #: Seconds between two looks whether a command has ended, or is no longer wanted.
 _LOOK_S = 0.1
 #: Sweeps at most: something that multiplies is not chased for ever.
@@ -74,6 +77,7 @@ def _check(
     unwanted: Callable[[], bool],
 ) -> Checked:
     with tempfile.TemporaryFile() as output:
+        _only_append(output)
         try:
             process = subprocess.Popen(
                 command,
@@ -89,15 +93,39 @@ def _check(
             return Checked(command, 127, f"could not start: {error.strerror}")
         code: int | None = None
         stopped = False
+        dropped = b""
         while code is None and not stopped and time.monotonic() < deadline:
             with suppress(subprocess.TimeoutExpired):
                 code = process.wait(min(_LOOK_S, max(0.01, deadline - time.monotonic())))
             stopped = code is None and unwanted()
+            if os.name != "nt" and os.fstat(output.fileno()).st_size > _MOST_OUTPUT_BYTES:
+                dropped = _end_of(output)
+                output.truncate(0)
         if code is None:
             _end_group(process)
-        output.seek(max(0, output.seek(0, os.SEEK_END) - _TAIL_BYTES))
-        tail = output.read().decode(errors="replace").strip()
-        return Checked(command, code, tail, stopped)
+        return Checked(command, code, _tail_of(dropped + _end_of(output)), stopped)
+
+
+def _only_append(output: IO[bytes]) -> None:
+    """Has the command write at the end of the file wherever that is, so that it can be emptied."""
+    if os.name != "nt":
+        import fcntl
+
+        fcntl.fcntl(output.fileno(), fcntl.F_SETFL, os.O_APPEND)
+
+
+def _end_of(output: IO[bytes]) -> bytes:
+    """A little more than is kept, so that it can be told whether more was there."""
+    output.seek(max(0, output.seek(0, os.SEEK_END) - _TAIL_BYTES - 1))
+    return output.read(_TAIL_BYTES + 1)
+
+
+def _tail_of(output: bytes) -> str:
+    """The end of what was printed; it begins with a whole line, if one has room."""
+    tail = output[-_TAIL_BYTES:].rstrip()
+    if len(output) > _TAIL_BYTES and b"\n" in tail:
+        tail = tail[tail.index(b"\n") :]
+    return tail.decode(errors="replace").strip()
 
 
 def _end_group(process: subprocess.Popen[bytes]) -> None:

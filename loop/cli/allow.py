@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from loop.store.paths import Project
 
 _PENDING = "the project asks for more; `loop allow --review` shows it"
-#: Lines of one file's difference that are shown; the whole is in `--json`.
-_DIFF_LINES = 40
 
 
 def _allow_arguments(parser: ArgumentParser) -> None:
@@ -149,12 +147,9 @@ def _review_view(seen: Review) -> View:
             view.line(cell(sign, colour), f" {change.where}: ", cell(change.what), indent=2)
     for file in seen.difference.files:
         view.heading(f"{file.path} {file.how}")
-        lines = _diff(file.approved, file.now)
-        for line in lines[:_DIFF_LINES]:
+        for line in _diff(file.approved, file.now):  # all of it: it is about to be approved
             colours = {"+": "green", "-": "red"}
             view.line(cell(line, colours.get(line[:1], "dim")), indent=2)
-        if len(lines) > _DIFF_LINES:
-            view.line(cell(f"... {len(lines) - _DIFF_LINES} lines more", "dim"), indent=2)
     return view.line()
 
 

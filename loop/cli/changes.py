@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
-from loop.cli.parser import Command, name
+from loop.cli.parser import Command, UsageError, name
 from loop.cli.task_fields import (
     field_arguments,
     fields_to_add,
@@ -15,7 +15,10 @@ from loop.cli.task_fields import (
 
 
 def _add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("title", help="what it is called; alone, it is what is to be done, too")
+    # Not required here: an option before it has taken it, and that has to be said.
+    parser.add_argument(
+        "title", nargs="?", help="what it is called; alone, it is what is to be done, too"
+    )
     parser.add_argument("description", nargs="?", help="what is to be done")
     field_arguments(parser)
     parser.add_argument(
@@ -36,6 +39,8 @@ def add(given: Namespace) -> int:
     from loop.store.project_files import read_owner
     from loop.store.scan import QueueScan, locate
 
+    if given.title is None:
+        raise UsageError("add: give the title first: `loop add TITLE --instruction TEXT ...`")
     project, now = project_of(given), utc_now()
     with flags_named(title="title"):
         fields = fields_to_add(given)

@@ -59,8 +59,8 @@ def _review_view(data: dict[str, Any]) -> View:
             view.heading(heading)
             for text in data[name]:
                 view.line(cell(text), indent=2)
-    if data.get("more_files"):
-        view.line(f"and {data['more_files']} more", indent=2)
+            if data.get(f"more_{name}"):
+                view.line(f"and {data[f'more_{name}']} more", indent=2)
     if data.get("verification"):
         view.heading("Verification").line(cell(data["verification"]), indent=2)
     if data.get("diff"):

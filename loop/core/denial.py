@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from loop.core.mask import masked
 from loop.core.result import Denial
 from loop.core.rules import object_to
 
@@ -79,6 +80,8 @@ def _shown(given: dict[str, Any]) -> str:
 
 def _cut(text: str) -> str:
     one_line = " ".join(text.split())
+    if len(one_line) > 200:
+        one_line = masked(one_line)  # a cut secret would not be known for one
     return one_line if len(one_line) <= 200 else one_line[:199] + "…"
 
 

@@ -18,7 +18,11 @@ _TOKENS = re.compile(
     r"(?<![A-Za-z0-9])(?:sk-ant-[A-Za-z0-9_-]{12,}"
     r"|sk-(?=[A-Za-z_-]{0,40}[0-9])(?:proj-|svcacct-)?[A-Za-z0-9_-]{20,}"
     r"|[rs]k_(?:live|test)_[A-Za-z0-9]{12,}|whsec_[A-Za-z0-9]{16,}"
-    r"|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}|glpat-[A-Za-z0-9_-]{16,}"
+    r"|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}"
+    r"|gl(?:pat|rt|dt|ptt|ft|soat)-[A-Za-z0-9_-]{16,}|ya29\.[A-Za-z0-9_-]{20,}"
+    r"|GOCSPX-[A-Za-z0-9_-]{20,}|shp(?:at|ca|pa|ss)_[A-Fa-f0-9]{32}"
+    r"|dckr_[po]at_[A-Za-z0-9_-]{20,}|do[opr]_v1_[a-f0-9]{60,}|hv[bs]\.[A-Za-z0-9_-]{20,}"
+    r"|AGE-SECRET-KEY-1[A-Z0-9]{40,}|5Aep861[A-Za-z0-9._]{20,}"
     r"|xox[abeprs]-[A-Za-z0-9-]{10,}|xapp-[A-Za-z0-9-]{20,}|(?:AKIA|ASIA)[0-9A-Z]{16}(?![0-9A-Z])"
     r"|AIza[0-9A-Za-z_-]{30,}|npm_[A-Za-z0-9]{36}|hf_[A-Za-z0-9]{30,}|pypi-AgEI[A-Za-z0-9_-]{16,}"
     r"|SG\.[A-Za-z0-9_-]{16,64}\.[A-Za-z0-9_-]{16,}"
@@ -28,21 +32,37 @@ _TOKENS = re.compile(
 )
 #: Addresses whose last part is the secret.
 _WEBHOOKS = re.compile(
-    r"(https?://(?:hooks\.slack\.com/(?:services|workflows|triggers)"
-    r"|open\.(?:feishu\.cn|larksuite\.com)/open-apis/bot/v2/hook"
-    r"|oapi\.dingtalk\.com/robot/send\?|qyapi\.weixin\.qq\.com/cgi-bin/webhook/send\?"
-    r"|(?:canary\.|ptb\.)?discord(?:app)?\.com/api/webhooks|sctapi\.ftqq\.com|sc\.ftqq\.com"
-    r"|[a-z0-9-]{1,63}\.push\.ft07\.com/send|api\.telegram\.org/bot"
-    r"|[a-z0-9.-]{1,100}\.webhook\.office\.com|maker\.ifttt\.com/trigger"
-    r"|api\.day\.app|hooks\.zapier\.com/hooks)/?"
-    r"|(?<![a-z])(?:slack|discord|tgram|feishu|lark|dingtalk|wecombot|serverchan|schan|msteams|pover"
-    r"|pbul|gotifys?|ntfys?|barks?|ifttt|mailtos?)://)"
-    r"(?=[^\s\"'<>)\\»]{6})([^\s\"'<>)\\»]+)"
+    (
+        r"(https?://(?:hooks\.slack(?:-gov)?\.com/(?:services|workflows|triggers)"
+        r"|open\.(?:feishu\.cn|larksuite\.com)/open-apis/bot/(?:v2/)?hook"
+        r"|www\.(?:feishu\.cn|larksuite\.com)/flow/api/trigger-webhook"
+        r"|oapi\.dingtalk\.com/robot/send\?|qyapi\.weixin\.qq\.com/cgi-bin/webhook/send\?"
+        r"|(?:canary\.|ptb\.)?discord(?:app)?\.com/api/(?:v[0-9]{1,2}/)?webhooks"
+        r"|sctapi\.ftqq\.com|sc\.ftqq\.com"
+        r"|[a-z0-9-]{1,63}\.push\.ft07\.com/send|api\.telegram\.org/bot"
+        r"|[a-z0-9.-]{1,100}\.webhook\.office\.com|maker\.ifttt\.com/trigger"
+        r"|[a-z0-9.-]{1,100}\.logic\.azure\.com(?::443)?/workflows"
+        r"|api\.day\.app|hooks\.zapier\.com/hooks"
+        r"|[A-Za-z0-9.-]{1,100}(?::[0-9]{1,5})?/hooks(?=/[A-Za-z0-9]{20}))/?"
+        r"|(?<![a-z])(?:slack|discord|tgram|feishu|lark|dingtalk|wecombot|serverchan|schan|msteams"
+        r"|pover|pbul|gotifys?|ntfys?|barks?|ifttt|mailtos?)://)"
+        r"(?=[^\s\"'<>)\\»]{6}|[^\s\"'<>)\\»]{1,100}\\/)((?:[^\s\"'<>)\\»]|\\/)+)"
+    ).replace("/", r"\\?/")  # JSON may write it with a backslash before
+)
+#: What signs an address, so that whoever has it needs no more.
+_SIGNATURE = re.compile(
+    r"(?i)((?:[?&]|&amp;)(?:sig|signature|x-amz-signature|x-goog-signature)=)[^\s&\"'<>)\\»]{16,}"
+)
+#: Options that take a secret as the next word, or as what stands behind the name.
+_OPTION = re.compile(
+    r"(--(?:password|passwd|token|api-key|secret|access-token|auth-token) {1,4}[\"']?"
+    r"|(?<![^\s])(?:-u|--user) {1,4}[\"']?[^\s:\"'/]{1,100}:)"
+    r"(?=[^\s\"']{0,100}[0-9])(?=[^\s\"']{0,100}[A-Za-z])([^\s\"'$<{(/][^\s\"'/]{7,200})"
 )
 #: Names that say that what follows is a secret: the name, what stands between, the value.
 _NAMED = re.compile(
-    r"(?i)(?P<name>(?:api[_-]?key|secret[_-]?access[_-]?key|secret(?:[_-]?key)?|access[_-]?key"
-    r"|token|passwd|password|passphrase|private[_-]?key))"
+    r"(?i)(?P<name>(?:api[_-]?key|secret[_-]?access[_-]?key|secret(?:[_-]?key(?:[_-]base)?)?|access[_-]?key"
+    r"|(?:signing|encryption|account|auth|master|consumer)[_-]?key|token|passwd|password|passphrase|private[_-]?key))"
     r"(?P<between>(?:\\?[\"'])?[ \t]{0,8}(?P<sign>:=|=>|[:=])[ \t]{0,8})(?P<quote>\\?[\"'`])?"
     r"(?P<value>[^\s\"'`,;}&<>\\]{8,500})"
 )
@@ -76,10 +96,12 @@ def masked(text: str) -> str:
     """The text with its secrets hidden."""
     if "-----BEGIN" in text:
         text = _PRIVATE_KEY.sub(rf"\1 {_HIDDEN} ", text)
-    if "://" in text:
+    if ":/" in text or ":\\/" in text:
         text = _WEBHOOKS.sub(rf"\1{_HIDDEN}", text)
+        text = _SIGNATURE.sub(rf"\1{_HIDDEN}", text)
         text = _LOGIN.sub(rf"\1{_HIDDEN}\3", text)
     text = _TOKENS.sub(lambda m: f"{m[0][:_KEPT]}{_HIDDEN}", text)
+    text = _OPTION.sub(rf"\1{_HIDDEN}", text)
     text = _BEARER.sub(rf"\1 {_HIDDEN}", text)
     return _NAMED.sub(_hide_named, text)
 

@@ -62,6 +62,8 @@ class Ending:
     stderr: str = ""
     #: paths that the run changed; None when nobody can tell
     changed: tuple[str, ...] | None = ()
+    #: paths that earlier runs of the task changed
+    changed_earlier: tuple[str, ...] = ()
     #: why nobody can tell; None when that is known, or there is no repository
     unseen: str | None = None
     #: how often the guard refused the report
@@ -182,7 +184,10 @@ def _says_nothing(f: _Facts) -> bool:
     return not f.text.strip()
 
 
-_FUTURE = r"(?:I(?:'|’)ll|I will|I(?:'|’)m going to|I am going to)"
+_FUTURE = (
+    r"(?:(?:I|we)(?:'|’)ll|(?:I|we) will|(?:I(?:'|’)m|I am|we(?:'|’)re|we are) going to|will"
+    r"|I(?:'|’| ha)ve (?:started|begun|kicked off|launched|triggered) [^.]{1,80}? and will)"
+)
 _LEAD = (
     r"^\W{0,9}(?:(?:and|so|then|now|next|first|ok|okay|meanwhile|(?:once|when) [^,]{1,80}),?\s+)"
     r"{0,2}"
@@ -192,15 +197,20 @@ _ADVERBS = r"(?:(?:now|then|just|first|also|begin|start|by)\s+){0,3}"
 _PROMISE = re.compile(
     rf"{_LEAD}{_FUTURE}\s+{_ADVERBS}"
     r"(?:(?:continue|resume|go on|carry on|proceed|finish|complete|report|check|get|come|follow up"
-    r"|update you|let you know|keep (?:monitoring|watching|checking|going|working|you posted))\b"
-    r".{0,80}?\b(?:later|once|when|after|soon|shortly|as soon as|until|tomorrow|posted)\b"
-    r"|wait\b.{0,40}?\b(?:for|until)\b)",
+    r"|update you|let you know|keep (?:monitoring|watching|checking|going|working|you posted)"
+    r"|pick (?:this |it |that )?up|do the (?:rest|remaining))\b"
+    r".{0,80}?\b(?:later|once|when|after|soon|shortly|as soon as|until|tomorrow|posted"
+    r"|in (?:a|the next) (?:few )?(?:seconds?|minutes?|moments?|while|session|turn))\b"
+    r"|wait\b.{0,40}?\b(?:for|until)\b)"
+    r"|^\W{0,9}to be continued\W*$",
     re.IGNORECASE,
 )
 _STILL_RUNS = re.compile(
-    r"^\W{0,9}(?:the|my|all|both)?\s*(?:[\w-]+\s+){0,2}?(?:tests?|suite|build|compilation|installation"
-    r"|agents?|subagents?|checks?|commands?)\s+(?:is|are)\s+(?:still\s+running\b"
-    r"|(?:now |currently )?running in the background\W*$)",
+    r"^\W{0,9}(?:the|an?|my|all|both)?\s*(?:[\w-]+\s+){0,2}?(?:tests?|suite|build|compilation"
+    r"|installation|agents?|subagents?|checks?|commands?)\s+(?:is|are)\s+(?:still\s+running\b"
+    r"|still\s+working\b|(?:now |currently )?running in the background\W*$)"
+    r"|^\W{0,9}(?:(?:I(?:'|’)m|I am|we(?:'|’)re|we are|still|now|currently)\s+){0,2}waiting"
+    r" (?:for|on)\b.{1,60}?\b(?:to (?:finish|complete|end|pass)|results?)\W*$",
     re.IGNORECASE,
 )
 #: What makes such a sentence an offer, or a note on work that is no part of this task.
@@ -212,27 +222,29 @@ _HONEST = re.compile(
 )
 #: With nothing changed: words that only begin.
 _BEGINNING = re.compile(
-    r"^\W{0,9}(?:(?:ok|okay|sure|first|now|alright|great),?\s+){0,2}"
-    rf"(?:{_FUTURE}|let me|let(?:'|’)s)\s+{_ADVERBS}"
+    r"^\W{0,9}(?:(?:ok|okay|sure|first|now|next|alright|great|understood|certainly|got it"
+    r"|to (?:start|begin)(?: with)?)[,.!]?\s+){0,2}"
+    rf"(?:(?:{_FUTURE}|let me|let(?:'|’)s|I need to)\s+{_ADVERBS}"
     r"(?:start|begin|look|read|check|explor|examin|inspect|investigat|analy[sz]|search"
-    r"|find|open|creat|add|writ|implement|updat|mak|set up|fix|run|go through|take a look)\w*\b"
-    r"|^\W{0,9}(?:starting|beginning) (?:by|with)\b",
+    r"|find|open|creat|add|writ|implement|updat|mak|set up|fix|run|go through|take a look"
+    r"|understand)\w*\b|let me (?:now )?continue\b"
+    r"|(?:I(?:'|’)m |I am )?(?:starting|beginning) (?:by|with)\b)",
     re.IGNORECASE,
 )
-_SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
+_SENTENCE = re.compile(r"(?<=[.!?])\s+|;\s+(?=(?:I|we|will)\b)|\n+")
 #: Of a long text only the end can be the promise.
 _LAST_CHARACTERS = 2000
 
 
 def _announces(f: _Facts) -> bool:
-    """It says that the work will go on later, or only that it begins, with nothing changed.
+    """It says that the work will go on later, or only that it begins, with no change to be seen.
 
     In doubt it is none: an honest summary that fails a task with work in it does more harm.
     """
     said = _words(f.report, f.text)
     if f.report is not None and f.report.outcome == "no_change_needed":
         return False
-    if f.ending.changed == () and _BEGINNING.search(said):
+    if not f.ending.changed and _BEGINNING.search(said):
         return True
     return any(
         (_PROMISE.search(sentence) or _STILL_RUNS.search(sentence)) and not _HONEST.search(sentence)
@@ -385,7 +397,8 @@ def _warnings(status: str, facts: _Facts, denials: tuple[Denial, ...]) -> list[s
         why = ending.unseen or "not a git repository"
         found.append(f"{why}: changes are not listed and can't be undone")
     elif facts.report and status == "success":
-        missing = [p for p in facts.report.files_changed if not _is_changed(p, ending.changed)]
+        changed = ending.changed + ending.changed_earlier
+        missing = [p for p in facts.report.files_changed if not _is_changed(p, changed)]
         if missing:
             found.append("the report names files that the run did not change: "
                          + ", ".join(missing[:20]))  # fmt: skip

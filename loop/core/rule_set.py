@@ -12,6 +12,7 @@ Invariant: what `narrowed` and `for_role` give never allows anything that was no
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, TypeGuard
@@ -27,6 +28,10 @@ TEST_PLACES = (
 #: Commands that an architect may run: they change nothing.
 _LOOKING = ("Bash(git status *)", "Bash(git diff)")
 _LOOKING_TOOLS = ("Read", "Glob", "Grep")
+#: What git does without a change of the files in the project.
+_KEEPING_GIT = frozenset(
+    {"add", "commit", "diff", "log", "ls-files", "rev-parse", "show", "status"}
+)
 #: Roles that may do less than a developer.
 ROLES = ("tester", "architect")
 
@@ -92,11 +97,19 @@ def for_role(settings: dict[str, Any], root: str, role: str | None) -> dict[str,
     kept = [
         rule
         for rule in allow
-        if parts(rule)[0] in ("Bash", *_LOOKING_TOOLS) and dangerous(rule, root) is None
+        if parts(rule)[0] in ("Bash", *_LOOKING_TOOLS)
+        and dangerous(rule, root) is None
+        and not _changes_by_git(rule)
     ]
     if everywhere in allow:
         kept = [*(f"Edit(/{root}/{place})" for place in TEST_PLACES), *kept]
     return _with_lists(settings, {"allow": kept})
+
+
+def _changes_by_git(rule: str) -> bool:
+    """Whether it lets git change files, test files or not."""
+    words = re.split(r"[\s:]+", parts(rule)[1] or "")
+    return words[0] == "git" and words[1:2] != [] and words[1] not in _KEEPING_GIT
 
 
 def _with_lists(settings: dict[str, Any], lists: dict[str, list[str]]) -> dict[str, Any]:

@@ -29,16 +29,23 @@ _RULE = re.compile(r"([A-Za-z_][\w-]*)(?:\((.*)\))?", re.DOTALL)
 _BACKSLASH = re.compile(r"\\(?![\[\]*{}()!#])")
 #: Programs that run or write whatever their arguments say.
 _LAUNCHERS = frozenset({
-    "awk", "bash", "bun", "bunx", "cp", "curl", "dash", "dd", "deno", "docker", "env", "eval",
-    "exec", "find", "install", "ksh", "kubectl", "ln", "mv", "nc", "nice", "node", "nohup", "npx",
-    "osascript", "perl", "php", "pip", "pipx", "powershell", "pwsh", "python", "python3", "rm",
-    "rsync", "ruby", "scp", "sed", "sh", "sort", "ssh", "sudo", "tar", "tee", "time", "timeout",
-    "uv", "uvx", "wget", "xargs", "zip", "zsh",
+    "ansible", "awk", "aws", "az", "bash", "bun", "bunx", "busybox", "chmod", "chown", "cp",
+    "crontab", "curl", "dash", "dd", "deno", "doas", "docker", "ed", "emacs", "env", "eval", "ex",
+    "exec", "find", "ftp", "gawk", "gcloud", "gh", "heroku", "install", "java", "julia", "ksh",
+    "kubectl", "ln", "lua", "mv", "mysql", "nano", "nc", "ncat", "nice", "nix", "node", "nodejs",
+    "nohup", "npx", "open", "openssl", "osascript", "parallel", "patch", "perl", "php", "pip",
+    "pipx", "podman", "powershell", "psql", "pwsh", "python", "rm", "rsync", "ruby", "scp",
+    "script", "sed", "setsid", "sftp", "sh", "socat", "sort", "split", "sqlite", "ssh", "strace",
+    "su", "sudo", "tar", "tclsh", "tee", "telnet", "terraform", "time", "timeout", "truncate",
+    "ts-node", "tsx", "unzip", "uv", "uvx", "vi", "vim", "watch", "wget", "xargs", "xdg-open",
+    "zip", "zsh",
 })  # fmt: skip
 #: Programs whose next word is what they do.
 _OF_MANY = frozenset({
     "cargo", "go", "gradle", "make", "mvn", "npm", "pnpm", "rails", "rake", "sf", "sfdx", "yarn",
 })  # fmt: skip
+#: Such words that run what follows, or send it out, whatever it is.
+_RUN_ANYTHING = frozenset({"create", "dlx", "exec", "init", "publish", "run-script", "x"})
 #: What git does with files of the project only, whatever its options.
 _TAME_GIT = frozenset({
     "add", "commit", "ls-files", "mv", "restore", "rev-parse", "rm", "stash", "status",
@@ -153,12 +160,18 @@ def _wild_command(text: str) -> str | None:
             f"options of `{' '.join(fixed[:2])}` can write elsewhere or run programs (--output, "
             f"--exec); write the exact command, such as `Bash({exact})`"
         )
-    enough = program not in _LAUNCHERS and (
-        program not in _OF_MANY or (len(fixed) > 1 and fixed[1:] != ["run"])
-    )
-    if enough:
+    if program.rstrip("0123456789.") not in _LAUNCHERS and (
+        program not in _OF_MANY or _says_what(fixed[1:])
+    ):
         return None
     return f"`{' '.join(fixed)}` runs or writes what its arguments say; write the exact command"
+
+
+def _says_what(words: list[str]) -> bool:
+    """Whether what a program of many does is fixed by the words behind its name."""
+    if not words or words == ["run"]:
+        return False
+    return words[0] not in _RUN_ANYTHING and not words[0].startswith("-")
 
 
 def denied_by(rule: str, deny: Sequence[str]) -> str | None:

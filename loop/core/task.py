@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Meta, Struct, field
 
 from loop.core.checks import MAX_DEPTH, MAX_TASK_BYTES, clean_text, convert
+from loop.core.mask import masked
 from loop.core.task_id import checked_id
 from loop.errors import BadInput
 
@@ -62,6 +63,10 @@ class Run(Struct, omit_defaults=True, kw_only=True, gc=False):
     head: str | None = None
     #: why there is no snapshot before the run; None when there is one
     no_snapshot: str | None = None
+    #: commits of its work, oldest first: the Builder's own, then the checkpoint
+    commits: list[str] = field(default_factory=list)
+    #: what a person must know of its snapshots and commits
+    warnings: list[str] = field(default_factory=list)
 
 
 class Task(Struct, omit_defaults=True, kw_only=True, gc=False):
@@ -131,6 +136,7 @@ _OURS = frozenset(f.encode_name for f in msgspec.structs.fields(Task)) - {"_extr
 _NEEDED = frozenset({"id", "instructions", "created_at", "run"})
 _KEYS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _TASK = msgspec.json.Decoder(Task)
+_TITLE_CHARACTERS = 72
 #: What is longer is looked at with more care: it could nest deeply.
 _SMALL_BYTES = 20_000
 
@@ -145,8 +151,16 @@ def title_of(task: Task) -> str:
     source = task.title or next(
         (line for i in task.instructions for line in i.splitlines() if line.strip()), ""
     )
-    words = " ".join(source.split())
-    return words if len(words) <= 72 else words[:71].rstrip() + "…"
+    return short_title(source)
+
+
+def short_title(text: str) -> str:
+    """The text in one line of at most 72 characters."""
+    words = " ".join(text.split())
+    if len(words) > _TITLE_CHARACTERS:
+        words = masked(words)  # a cut secret would not be known for one
+    cut = len(words) > _TITLE_CHARACTERS
+    return words[: _TITLE_CHARACTERS - 1].rstrip() + "…" if cut else words
 
 
 def decode_task(data: bytes, task_id: str, now: datetime) -> Task:
@@ -234,6 +248,8 @@ def _task(raw: dict[str, Any], task_id: str, now: datetime) -> Task:
     known["id"] = task_id
     if isinstance(known.get("instructions"), str):
         known["instructions"] = [known["instructions"]]
+    elif not isinstance(known.get("instructions", []), list):
+        convert({"instructions": known["instructions"]}, TaskFields)  # says that both forms do
     known.setdefault("created_at", now.isoformat())
     if not isinstance(known["created_at"], str):
         raise BadInput("created_at", "give a time such as 2026-07-23T10:00:00Z")

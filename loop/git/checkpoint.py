@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Literal
 
 from loop.git.command import Git, GitError, Repository, shown
-from loop.git.diff import Entry, entries
+from loop.git.diff import ABSENT, Entry, entries
 from loop.git.left_out import LeftOut
 from loop.git.snapshot import temporary_index
 
@@ -75,10 +75,10 @@ def checkpoint(
         return Checkpoint(None)
     try:
         head = repository.head()
-        base = head or _empty_tree(repository)
+        base = head or repository.empty_tree()
         uncommitted = entries(repository, base, after, left_out)
         changed = entries(repository, before, after, left_out)
-        dirty = {*entries(repository, head_before or _empty_tree(repository), before), *unfinished}
+        dirty = {*entries(repository, head_before or repository.empty_tree(), before), *unfinished}
         paths, kept_out = _chosen(changed, uncommitted, dirty, named)
         if not paths:
             return Checkpoint(None, kept_out=kept_out)
@@ -122,26 +122,6 @@ def _chosen(
     return wanted, tuple(kept_out)
 
 
-def swept_up(
-    repository: Repository, *, before: str, head_before: str | None, head: str | None
-) -> list[str]:
-    """Paths with unfinished work of the person that the Builder's own commits took along.
-
-    Raises:
-        GitError: git refused.
-    """
-    if head is None or head == head_before:
-        return []
-    base = head_before or _empty_tree(repository)
-    dirty = entries(repository, base, before)
-    committed = entries(repository, base, head)
-    return [shown(path) for path in committed if path in dirty]
-
-
-def _empty_tree(repository: Repository) -> str:
-    return repository.git.text("hash-object", "-t", "tree", "-w", "--stdin")
-
-
 def _commit(repository: Repository, head: str | None, paths: list[Entry], message: str) -> str:
     git = repository.git
     with temporary_index(repository, copy=False) as env:
@@ -170,7 +150,7 @@ def _info(repository: Repository, paths: list[Entry]) -> bytes:
     lines = []
     for entry in paths:
         full = repository.prefix + entry.path
-        if entry.new_mode == "000000":
+        if entry.new_mode == ABSENT:
             lines.append(f"0 {'0' * len(entry.new_id)}\t{full}\0")
         else:
             lines.append(f"{entry.new_mode} {entry.new_id}\t{full}\0")

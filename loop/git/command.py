@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,14 +22,19 @@ _QUIET = {
     "GIT_LITERAL_PATHSPECS": "1",
     "LC_ALL": "C",
 }
-#: What would make git look at another repository or index than the one meant.
-_FOREIGN = (
+#: What would make git look at another repository or index than the one meant, or read paths anew.
+FOREIGN = (
     "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_OBJECT_DIRECTORY",
-    "GIT_COMMON_DIR", "GIT_NAMESPACE", "GIT_CEILING_DIRECTORIES",
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_QUARANTINE_PATH", "GIT_COMMON_DIR", "GIT_NAMESPACE",
+    "GIT_CEILING_DIRECTORIES", "GIT_IMPLICIT_WORK_TREE", "GIT_GRAFT_FILE", "GIT_SHALLOW_FILE",
+    "GIT_GLOB_PATHSPECS", "GIT_NOGLOB_PATHSPECS", "GIT_ICASE_PATHSPECS", "GIT_EXTERNAL_DIFF",
+    "GIT_DIFF_OPTS", "GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE",
 )  # fmt: skip
 _SAFE = (
     "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "core.quotePath=false",
     "-c", "gc.auto=0", "-c", "core.safecrlf=false", "-c", "advice.addEmbeddedRepo=false",
+    "-c", "i18n.commitEncoding=UTF-8", "-c", "i18n.logOutputEncoding=UTF-8",
+    "-c", "log.showSignature=false",
 )  # fmt: skip
 
 
@@ -52,7 +58,7 @@ class Git:
         Raises:
             GitError: it failed, or took longer than its bound.
         """
-        environment = {k: v for k, v in os.environ.items() if k not in _FOREIGN}
+        environment = {k: v for k, v in os.environ.items() if k not in FOREIGN}
         environment |= _QUIET | dict(env or {})
         try:
             done = subprocess.run(
@@ -120,13 +126,21 @@ class Repository:
         """The commit under HEAD; None when there is none yet."""
         return self.git.maybe("rev-parse", "--verify", "--quiet", "HEAD^{commit}")
 
+    def empty_tree(self) -> str:
+        """The tree of nothing, to compare with where there is no commit.
+
+        Raises:
+            GitError: git refused.
+        """
+        return self.git.text("hash-object", "-t", "tree", "-w", "--stdin")
+
     def relative(self, path: str) -> str | None:
         """A path from the top as one from the project; None when it lies outside."""
         return path.removeprefix(self.prefix) if path.startswith(self.prefix) else None
 
 
 def repository_of(root: Path, *, timeout_s: float = TIMEOUT_S) -> Repository | None:
-    """The repository around a project folder; None when it lies in none.
+    """The repository around a project folder; None when it lies in none, or in one that ignores it.
 
     Raises:
         NotReady: there is no git.
@@ -138,4 +152,13 @@ def repository_of(root: Path, *, timeout_s: float = TIMEOUT_S) -> Repository | N
     if answer is None:
         return None
     top, git_dir, *rest = answer.split("\n")
-    return Repository(git, Path(top), Path(git_dir), rest[0] if rest else "")
+    found = Repository(git, Path(top), Path(git_dir), rest[0] if rest else "")
+    return None if found.prefix and _is_ignored(git) else found
+
+
+def _is_ignored(git: Git) -> bool:
+    """Whether git ignores its folder, as a repository of a whole home folder does."""
+    with suppress(GitError):
+        # Exit 1, an error, says that it is not. The command does not take literal paths.
+        return bool(git.text("check-ignore", ".", env={"GIT_LITERAL_PATHSPECS": "0"}))
+    return False

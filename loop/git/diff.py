@@ -9,10 +9,13 @@ from loop.git.command import Repository, shown
 from loop.git.left_out import LeftOut, outside
 from loop.git.snapshot import is_ours
 
+#: The mode of a path at which nothing is.
+ABSENT = "000000"
+
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One changed path, relative to the project; mode `000000` and an empty id mean absent."""
+    """One changed path, relative to the project; where nothing is, the id is all zeros."""
 
     path: str
     old_mode: str

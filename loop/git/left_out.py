@@ -18,15 +18,19 @@ from loop.git.command import shown
 _SECRET_NAMES = (
     ".env", ".env.*", "*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.keystore", "id_rsa*",
     "id_dsa*", "id_ecdsa*", "id_ed25519*", ".netrc", ".npmrc", ".pypirc", "credentials",
-    "credentials.json", "service-account*.json", "*.kdbx",
+    "credentials.json", "service-account*.json", "*.kdbx", ".git-credentials", "*.ppk",
 )  # fmt: skip
 #: More new files than this are generated ones, such as installed packages.
 MOST_NEW_FILES = 1000
 #: What keys and tokens look like; only new text files are searched, from their beginning.
 _SECRET_CONTENT = re.compile(
-    rb"-----BEGIN (?:[A-Z]+ )?PRIVATE KEY-----|\bAKIA[0-9A-Z]{16}\b|\bgh[pousr]_[A-Za-z0-9]{36}"
-    rb"|\bgithub_pat_[A-Za-z0-9_]{22}|\bxox[abprs]-[A-Za-z0-9-]{10}|\bsk-ant-[A-Za-z0-9_-]{20}"
-    rb"|\bsk_live_[A-Za-z0-9]{16}|\bAIza[0-9A-Za-z_-]{35}|\bglpat-[A-Za-z0-9_-]{20}"
+    rb"-----BEGIN (?:[A-Z]+ )?PRIVATE KEY(?: BLOCK)?-----|\b(?:AKIA|ASIA)[0-9A-Z]{16}\b"
+    rb"|\bgh[pousr]_[A-Za-z0-9]{36}|\bgithub_pat_[A-Za-z0-9_]{22}|\bglpat-[A-Za-z0-9_-]{20}"
+    rb"|\bxox[abeprs]-[A-Za-z0-9-]{10}|\bxapp-[A-Za-z0-9-]{20}|\bAIza[0-9A-Za-z_-]{35}"
+    rb"|\bsk-(?:ant|proj|svcacct)-[A-Za-z0-9_-]{20}|\b[rs]k_live_[A-Za-z0-9]{16}"
+    rb"|\bnpm_[A-Za-z0-9]{36}|\bhf_[A-Za-z0-9]{30}|\bpypi-AgEI[A-Za-z0-9_-]{16}"
+    rb"|\b00D[A-Za-z0-9]{12,15}![A-Za-z0-9._]{20}|\bforce://[^\s:@]{1,99}:[^\s@]{16}"
+    rb"|https://hooks\.slack\.com/services/T[A-Za-z0-9/]{20}"
 )
 _SEARCHED_BYTES = 262_144
 _HARMLESS_NAMES = (".env.example", ".env.sample", ".env.template", "*.pub")

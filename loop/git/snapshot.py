@@ -18,8 +18,10 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
-from loop.git.command import Repository, shown
+from loop.git.command import Git, GitError, Repository, shown
+from loop.git.ignored import came_and_went, ignored_files
 from loop.git.left_out import MOST_NEW_FILES, LeftOut, crowded_folders, reason_to_leave_out
 
 _OURS = {
@@ -31,6 +33,7 @@ _OURS = {
 _SUBMODULE = "a repository of its own, with changes"
 #: `--replace`: a file may stand where a folder was.
 _LEFT_OUT = "left out: "
+_IGNORED = "ignored: "
 _UPDATE = ("update-index", "-z", "--add", "--remove", "--replace", "--stdin")
 
 
@@ -54,19 +57,31 @@ def project_refs(root: Path) -> str:
     return f"refs/loop/{hashlib.sha256(str(root).encode()).hexdigest()[:12]}"
 
 
-def take(repository: Repository, ref: str, *, max_file_mb: float) -> Taken:
+def take(
+    repository: Repository, ref: str, *, max_file_mb: float, since: str | None = None
+) -> Taken:
     """Takes a snapshot and keeps it under a ref.
+
+    `since` is the snapshot that it will be compared with: what differs from it only because git
+    ignores it now, or did then, counts as left out.
 
     Raises:
         GitError: git refused.
     """
     head = repository.head()
     tree, left_out = write_tree(repository, max_file_mb=max_file_mb)
+    if since is not None:
+        ignored: list[str] = [
+            name for names in _noted(repository, _IGNORED, since) for name in names
+        ]
+        left_out += tuple(came_and_went(repository, since, tree, ignored))
     parents = ("-p", head) if head else ()
     git = repository.git
     message = f"snapshot {ref}\n"
     if left_out:
         message += f"\n{_LEFT_OUT}{json.dumps([[e.path, e.why] for e in left_out])}\n"
+    if ignored := ignored_files(repository):
+        message += f"\n{_IGNORED}{json.dumps(ignored)}\n"
     data = message.encode()
     commit = git.run("commit-tree", tree, *parents, "-F", "-", data=data, env=_OURS)
     taken = Taken(commit.decode().strip(), head, left_out)
@@ -74,19 +89,38 @@ def take(repository: Repository, ref: str, *, max_file_mb: float) -> Taken:
     return taken
 
 
-def left_out_of(repository: Repository, *commits: str) -> tuple[LeftOut, ...]:
-    """What snapshots left out, as their commits say.
+def drop(repository: Repository, names: list[str]) -> None:
+    """Removes refs of snapshots, all or none.
 
     Raises:
         GitError: git refused.
     """
+    if names:
+        commands = "".join(f"delete {name}\0\0" for name in names)
+        repository.git.run("update-ref", "-z", "--stdin", data=commands.encode())
+
+
+def left_out_of(repository: Repository, *commits: str) -> tuple[LeftOut, ...]:
+    """What snapshots left out, as their commits say.
+
+    Raises:
+        GitError: git refused, or one of them is no longer there.
+    """
+    noted = _noted(repository, _LEFT_OUT, *commits)
+    return tuple(LeftOut(path, why) for entries in noted for path, why in entries)
+
+
+def _noted(repository: Repository, label: str, *commits: str) -> list[list[Any]]:
+    """The lists that stand under a label in the messages of snapshots."""
     wanted = "".join(f"{commit}\n" for commit in dict.fromkeys(commits))
     said = repository.git.run("cat-file", "--batch", data=wanted.encode())
-    found: list[LeftOut] = []
+    found = []
     for line in said.decode(errors="replace").splitlines():
-        if line.startswith(_LEFT_OUT):
-            found += [LeftOut(path, why) for path, why in json.loads(line[len(_LEFT_OUT) :])]
-    return tuple(found)
+        if line.endswith(" missing") and line.removesuffix(" missing") in commits:
+            raise GitError("its snapshots are gone; they are kept for checkpoint.keep_days")
+        if line.startswith(label):
+            found.append(json.loads(line[len(label) :]))
+    return found
 
 
 def write_tree(repository: Repository, *, max_file_mb: float) -> tuple[str, tuple[LeftOut, ...]]:
@@ -97,6 +131,7 @@ def write_tree(repository: Repository, *, max_file_mb: float) -> tuple[str, tupl
     """
     with temporary_index(repository) as env:
         git = repository.git
+        _look_at_all(git, env)
         listed = git.run(
             "ls-files", "-z", "--modified", "--deleted", "--others", "--exclude-standard", env=env
         )
@@ -108,8 +143,9 @@ def write_tree(repository: Repository, *, max_file_mb: float) -> tuple[str, tupl
         gone = sorted(path for path in known if behind_link(path))
         taken = []
         for path in sorted(known.difference(gone)):
-            if not _can_be_taken(git.folder / path):
-                left_out.append(LeftOut(shown(path), "neither a file nor a link"))
+            why = _why_not_taken(git.folder / path)
+            if why is not None:
+                left_out.append(LeftOut(shown(path), why))
             elif shown(path) not in apart:
                 taken.append(path)
         for path, why in _sifted(git.folder, new, max_file_mb, left_out):
@@ -126,6 +162,21 @@ def write_tree(repository: Repository, *, max_file_mb: float) -> tuple[str, tupl
         if data:
             git.run(*_UPDATE, data=data, env=env)
         return git.text("write-tree", env=env), tuple(left_out)
+
+
+def _look_at_all(git: Git, env: dict[str, str]) -> None:
+    """Has git look also at the files that it was told to take as unchanged.
+
+    What a sparse checkout left out is not there and stays as it is.
+    """
+    listed = git.run("ls-files", "-v", "-z", env=env).decode(errors="surrogateescape")
+    tagged = [(record[0], record[2:]) for record in listed.split("\0") if record]
+    unlooked = [path for tag, path in tagged if tag.islower()]
+    skipped = [path for tag, path in tagged if tag in "Ss" and os.path.lexists(git.folder / path)]
+    for option, paths in (("--no-assume-unchanged", unlooked), ("--no-skip-worktree", skipped)):
+        data = "".join(f"{path}\0" for path in paths).encode(errors="surrogateescape")
+        if data:
+            git.run("update-index", option, "-z", "--stdin", data=data, env=env)
 
 
 def _sifted(
@@ -165,13 +216,16 @@ def _behind_link(root: Path) -> Callable[[str], bool]:
     return lambda path: "/" in path and is_link((root / path).parent)
 
 
-def _can_be_taken(path: Path) -> bool:
-    """Whether git can hold what is at the path; that nothing is there can be held, too."""
+def _why_not_taken(path: Path) -> str | None:
+    """Why git can't hold what is at the path; that nothing is there can be held, too."""
     try:
         mode = path.lstat().st_mode
     except (FileNotFoundError, NotADirectoryError):
-        return True
-    return stat.S_ISREG(mode) or stat.S_ISLNK(mode) or stat.S_ISDIR(mode)
+        return None
+    if stat.S_ISREG(mode) and not os.access(path, os.R_OK):
+        return "can't be read"
+    known = stat.S_ISREG(mode) or stat.S_ISLNK(mode) or stat.S_ISDIR(mode)
+    return None if known else "neither a file nor a link"
 
 
 def _submodules(repository: Repository, env: dict[str, str]) -> list[LeftOut]:
@@ -214,6 +268,16 @@ def temporary_index(repository: Repository, *, copy: bool = True) -> Iterator[di
                 shutil.copy2(repository.git_dir / "index", index)
             for shared in repository.git_dir.glob("sharedindex.*"):  # a split index needs it
                 shutil.copy2(shared, folder / shared.name)
-        yield {"GIT_INDEX_FILE": os.fspath(index)}
+        # The other part of a split index would stay among the person's.
+        yield {"GIT_INDEX_FILE": os.fspath(index)} | settings_in(splitIndex="false")
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def settings_in(**settings: str) -> dict[str, str]:
+    """Variables that give git settings of the section `core`, beside those it is given already."""
+    first = int(os.environ.get("GIT_CONFIG_COUNT") or 0)
+    env = {"GIT_CONFIG_COUNT": str(first + len(settings))}
+    for number, (name, value) in enumerate(settings.items(), first):
+        env |= {f"GIT_CONFIG_KEY_{number}": f"core.{name}", f"GIT_CONFIG_VALUE_{number}": value}
+    return env

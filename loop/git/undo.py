@@ -1,23 +1,20 @@
-"""Taking back what a task changed, path by path, by plumbing; the person's index stays as it is.
+"""What a task changed, path by path, and what of it can be taken back now.
 
-Nothing is written or removed through a symbolic link, and no folder goes with what lies in it that
-is not the task's.
+Nothing counts as free to be taken back in the place of which something stands that is not the
+task's, or that lies behind a symbolic link. Taking back itself is git/restore.py.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Iterable
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from loop.errors import LoopError
-from loop.git.command import Repository
-from loop.git.diff import Entry, entries
+from loop.git.command import Repository, shown
+from loop.git.diff import ABSENT, Entry, Lines, entries, line_counts
 from loop.git.left_out import LeftOut, outside
-from loop.git.snapshot import left_out_of, temporary_index
-
-ABSENT = "000000"
+from loop.git.snapshot import left_out_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +84,23 @@ def changed_over(repository: Repository, steps: list[Step]) -> dict[str, Change]
     return {path: change for path, change in found.items() if change.old != change.new}
 
 
+def lines_of(repository: Repository, changes: Iterable[Change]) -> dict[str, Lines]:
+    """The line counts of each change, over the steps that made it and no others.
+
+    Raises:
+        GitError: git refused.
+    """
+    changes = list(changes)
+    found: dict[str, Lines] = {}
+    for old, new in {(c.before, c.after) for c in changes}:
+        counted = {line.path: line for line in line_counts(repository, old, new)}
+        for change in changes:
+            if (change.before, change.after) == (old, new):
+                nothing = Lines(shown(change.path), None, None)
+                found[change.path] = counted.get(shown(change.path), nothing)
+    return found
+
+
 def sort_out(
     repository: Repository, changed: Iterable[Change], now: str, left_out: Iterable[LeftOut]
 ) -> Sorted:
@@ -98,14 +112,16 @@ def sort_out(
         GitError: git refused.
     """
     changes = list(changed)
+    root = repository.git.folder
     there = _tree(repository, now)
     unseen = outside(left_out)
-    ours = {change.path for change in changes}
+    removed = _removed(changes)
     found = Sorted([], [], [], [])
     for change in changes:
         nothing = (ABSENT, "0" * len(change.new_id))
         is_now = there.get(repository.prefix + change.path, nothing)
-        if unseen(change.path) or _obstructed(repository.git.folder, change.path, ours):
+        hidden = unseen(change.path) or (is_now == nothing and _is_there(root / change.path))
+        if hidden or _obstructed(root, change.path, removed):
             found.stuck.append(change)
         elif is_now == change.old:
             found.done.append(change)
@@ -113,7 +129,23 @@ def sort_out(
             found.overtaken.append(change)
         else:
             found.free.append(change)
+    removed = _removed([*found.free, *found.overtaken])
+    _hold_back(root, found.free, removed, found.stuck)
+    _hold_back(root, found.overtaken, removed, found.stuck)
+    _hold_back(root, found.free, _removed(found.free), found.overtaken)
     return found
+
+
+def _removed(changes: Iterable[Change]) -> set[str]:
+    """Paths that taking the changes back removes."""
+    return {change.path for change in changes if change.old_mode == ABSENT}
+
+
+def _hold_back(root: Path, changes: list[Change], removed: set[str], rest: list[Change]) -> None:
+    """Moves changes to the rest in the place of which something stands that is not removed."""
+    held = {change.path for change in changes if _obstructed(root, change.path, removed)}
+    rest += [change for change in changes if change.path in held]
+    changes[:] = [change for change in changes if change.path not in held]
 
 
 def unfinished(repository: Repository, changes: Iterable[Change]) -> set[str]:
@@ -126,20 +158,21 @@ def unfinished(repository: Repository, changes: Iterable[Change]) -> set[str]:
     found: set[str] = set()
     for before in {change.before for change in changes}:
         head = repository.git.maybe("rev-parse", "--verify", "--quiet", f"{before}^")
-        base = head or repository.git.text("hash-object", "-t", "tree", "-w", "--stdin")
+        base = head or repository.empty_tree()
         dirty = entries(repository, base, before)
         found |= {c.path for c in changes if c.before == before and c.path in dirty}
     return found
 
 
-def content_in(repository: Repository, commit: str, change: Change) -> tuple[str, str]:
-    """Mode and content of the change's path in a commit.
+def other_in(repository: Repository, commit: str, changes: Iterable[Change]) -> list[Change]:
+    """Changes of which the path is something else in a commit than before the task.
 
     Raises:
         GitError: git refused.
     """
-    nothing = (ABSENT, "0" * len(change.new_id))
-    return _tree(repository, commit).get(repository.prefix + change.path, nothing)
+    there = _tree(repository, commit)
+    nothing = (ABSENT, "0" * len(commit))
+    return [c for c in changes if there.get(repository.prefix + c.path, nothing) != c.old]
 
 
 def _tree(repository: Repository, commit: str) -> dict[str, tuple[str, str]]:
@@ -153,58 +186,23 @@ def _tree(repository: Repository, commit: str) -> dict[str, tuple[str, str]]:
     return there
 
 
-def _obstructed(root: Path, path: str, ours: Collection[str]) -> bool:
-    """Whether something that is not the task's stands where the path must go."""
+def _is_there(place: Path) -> bool:
+    """Whether a file or link is at the path, under just this name."""
+    if not os.path.lexists(place) or (place.is_dir() and not place.is_symlink()):
+        return False
+    # Not in other letters, where case is no matter.
+    return any(other.name == place.name for other in place.parent.iterdir())
+
+
+def _obstructed(root: Path, path: str, removed: Collection[str]) -> bool:
+    """Whether something that is not removed first stands where the path must go."""
     place = root / path
     for parent in place.relative_to(root).parents:
         above = root / parent
         taken = above.is_symlink() or (above.exists() and not above.is_dir())
-        if parent != Path() and taken and parent.as_posix() not in ours:
+        if parent != Path() and taken and parent.as_posix() not in removed:
             return True
     if place.is_symlink() or not place.is_dir():
         return False
     inside = (p for p in place.rglob("*") if p.is_symlink() or not p.is_dir())
-    return any(p.relative_to(root).as_posix() not in ours for p in inside)
-
-
-def put_back(repository: Repository, changed: list[Change]) -> None:
-    """Writes each path as it was before, and removes those that were not there.
-
-    Raises:
-        GitError: git refused.
-        LoopError: a file can't be removed.
-    """
-    root = repository.git.folder
-    for change in changed:
-        if change.old_mode == ABSENT:
-            _remove(root, root / change.path)
-    present = [e for e in changed if e.old_mode != ABSENT]
-    if not present:
-        return
-    info = "".join(f"{e.old_mode} {e.old_id}\t{repository.prefix}{e.path}\0" for e in present)
-    names = "".join(f"{e.path}\0" for e in present)
-    with temporary_index(repository, copy=False) as env:
-        git = repository.git
-        git.run(
-            "update-index", "-z", "--index-info", data=info.encode(errors="surrogateescape"),
-            env=env,
-        )  # fmt: skip
-        git.run(
-            "checkout-index", "--force", "-z", "--stdin",
-            data=names.encode(errors="surrogateescape"), env=env,
-        )  # fmt: skip
-
-
-def _remove(root: Path, place: Path) -> None:
-    """Removes a file and the folders above it that are empty then."""
-    try:
-        place.unlink(missing_ok=True)
-    except NotADirectoryError:
-        return  # a file stands where its folder was: it is gone
-    except OSError as error:
-        raise LoopError(f"{place} can't be removed: {error.strerror}") from error
-    with suppress(OSError):
-        for parent in place.parents:
-            if parent == root:
-                break
-            parent.rmdir()  # only an empty one can be removed
+    return any(p.relative_to(root).as_posix() not in removed for p in inside)

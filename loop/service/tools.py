@@ -30,6 +30,8 @@ from loop.store.scan import QueueScan, locate
 from loop.templates import template
 
 _MAX_LOG_BYTES = 65536
+#: Paths of one kind that an answer names.
+_MOST_PATHS = 20
 #: Seconds within which another server becomes the owner after one has ended.
 _TAKE_OVER_S = 2.5
 
@@ -408,8 +410,10 @@ class Toolbox:
         done = await asyncio.to_thread(run)
         data: dict[str, Any] = {
             "id": done.task_id,
-            "taken_back": done.taken_back,
-            "overtaken": done.overtaken,
+            "taken_back": done.taken_back[:_MOST_PATHS],
+            "more_taken_back": max(0, len(done.taken_back) - _MOST_PATHS) or None,
+            "overtaken": done.overtaken[:_MOST_PATHS],
+            "more_overtaken": max(0, len(done.overtaken) - _MOST_PATHS) or None,
             "commit": done.commit,
         }
         if done.redone:

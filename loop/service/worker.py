@@ -19,7 +19,7 @@ import msgspec
 
 from loop.actions.finish import Finished, finish
 from loop.actions.put_back import KeptLog, put_back
-from loop.actions.ready import MENDABLE, Ready, check_place, missing, ready
+from loop.actions.ready import MENDABLE, Ready, check_brought, check_place, missing, ready
 from loop.actions.recover import (
     at_work,
     examine,
@@ -182,6 +182,8 @@ class Worker:
     async def _step(self, wakeup: Wakeup) -> bool:
         """Does the one thing that is due; False when a draining worker is through."""
         for task_id in running_ids(self._project):
+            if self._running is None or self._running.id != task_id:
+                await asyncio.to_thread(check_brought, self._project)
             await self._go_on(task_id, wakeup)
             return True
         self._look_alive()

@@ -59,10 +59,13 @@ def keep_copy(path: Path, content: bytes, at: datetime) -> Path:
 
 
 def drop_old_copies(path: Path, keep: int) -> None:
-    """Remove all copies of the file but the last `keep`; one that can't be removed stays."""
+    """Remove copies of the file until `keep` are left; one that can't be removed stays.
+
+    The first is kept, since it alone is of the time before us, and beside it the last.
+    """
     with contextlib.suppress(OSError):
         copies = sorted(other for other in path.parent.iterdir() if _is_copy(other, path))
-        for old in copies[:-keep]:
+        for old in copies[1 : 1 - keep]:
             old.unlink(missing_ok=True)
 
 

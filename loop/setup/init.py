@@ -243,8 +243,8 @@ def _beyond_ours(project: Project, hook: str) -> str:
     more = _more(changes(asked, decode_object(new_rules(project.root, hook))))
     files = [change.path for change in file_changes(request.files, {})]
     commands = [f"{c.where} {c.what}" for c in command_changes(request.command, None)]
-    more = [*commands, *files, *more]
-    shown = _shown(more)
+    # Whole: nobody has seen it before, and nobody will be asked.
+    shown = ", ".join([*commands, *files, *more])
     return f"; approved with it, beyond our own rules: {shown}" if shown else ""
 
 

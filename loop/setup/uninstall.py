@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from loop.builder.permissions import approved_file, forget
 from loop.errors import LoopError, NotReady, WrongState
 from loop.git.command import GitError, repository_of
-from loop.git.snapshot import project_refs
+from loop.git.snapshot import drop, project_refs
 from loop.setup import desktop_entry
 from loop.setup.blocks import HASH, HTML
 from loop.setup.project_texts import take_out_block
@@ -96,8 +96,7 @@ def _drop_snapshots(project: Project) -> Step:
             return Step("snapshots", refs, "unchanged", "no git repository")
         git = repository.git
         names = git.text("for-each-ref", "--format=%(refname)", refs).splitlines()
-        for name in names:
-            git.run("update-ref", "-d", name)
+        drop(repository, names)
     except (NotReady, GitError) as problem:
         return Step("snapshots", refs, "skipped", str(problem))
     if not names:

@@ -122,7 +122,15 @@ def _pending(project: Project) -> _Intent | None:
     length = int(head[:10]) if head[:10].isdigit() else 0
     if not length or head != _header(body[:length]):
         return None
-    return msgspec.json.decode(body[:length], type=_Intent)
+    intent = msgspec.json.decode(body[:length], type=_Intent)
+    names = [*(name for name, _, _ in intent.puts), *intent.removes]
+    return intent if all(_lies_inside(project, name) for name in names) else None
+
+
+def _lies_inside(project: Project, name: str) -> bool:
+    """Whether it is a file of `.ai`, links followed: a commit can bring an intent, too."""
+    path = project.ai / name
+    return ".." not in path.parts and path.parent.resolve().is_relative_to(project.ai.resolve())
 
 
 @contextmanager

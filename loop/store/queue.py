@@ -7,7 +7,7 @@ take the state lock themselves and re-read under it.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -155,11 +155,12 @@ def give_back(
     note: str | None,
     pause: Pause | None = None,
     launched: bool = True,
+    first: Sequence[Event] = (),
 ) -> bool:
     """Puts a running task back into the queue, for another attempt or (with `pause`) the same.
 
     False, and nothing is done, when its cancel was asked meanwhile. A person's pause stays. A run
-    that was not `launched` leaves no record.
+    that was not `launched` leaves no record. `first` are events to be told before it.
     """
     with transition(project) as t:
         _require_running(t, task)
@@ -170,7 +171,7 @@ def give_back(
         left = task if launched else rules.unclaimed(task)
         again = rules.give_back(left, retry=retry, note=note)
         t.put(project.task_file(project.queue, task.id), task_dict(again))
-        t.append(event)
+        t.append(*first, event)
         _remove_run(t, task.id)
     return True
 
@@ -186,13 +187,17 @@ def settle(
     result: Result,
     now: datetime,
     told: Callable[[], None] | None = None,
+    first: Sequence[Event] = (),
 ) -> Result:
-    """Writes the result of a task whose last attempt has ended; `told` once it can be read."""
+    """Writes the result of a task whose last attempt has ended; `told` once it can be read.
+
+    `first` are events to be told before that of its end.
+    """
     result = with_task(result, task)
     with transition(project) as t:
         _require_running(t, task)
         t.put(project.task_file(project.completed, task.id), result_dict(result))
-        t.append(rules.completed(task, result, now))
+        t.append(*first, rules.completed(task, result, now))
         if told is not None:
             t.on_told(told)
         forget(t, task)

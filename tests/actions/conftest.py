@@ -123,7 +123,9 @@ class Bench:
 
         before = take(self.repository, ref("before"), max_file_mb=settings.max_file_mb)
         work()
-        after = take(self.repository, ref("after"), max_file_mb=settings.max_file_mb)
+        after = take(
+            self.repository, ref("after"), max_file_mb=settings.max_file_mb, since=before.commit
+        )
         left_out = left_out_of(self.repository, before.commit, after.commit)
         made = checkpoint(
             self.repository, before=before.commit, head_before=before.head, after=after.commit,

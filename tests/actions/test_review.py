@@ -75,6 +75,9 @@ def test_a_path_shows_a_file_or_a_folder_alone(bench: Bench) -> None:
     task_id = bench.did(work)
     assert look(bench, task_id, "./src/")["files"] == ["src/a.py +1 -0"]
     assert look(bench, task_id, "-odd ü.py")["files"] == ["-odd ü.py +1 -0"]
+    assert look(bench, task_id, str(bench.root / "src"))["files"] == ["src/a.py +1 -0"]
+    for whole in ("", ".", "./", str(bench.root)):
+        assert len(look(bench, task_id, whole)["files"]) == 3
     with pytest.raises(NotFound, match="did not change nowhere"):
         look(bench, task_id, "nowhere")
 

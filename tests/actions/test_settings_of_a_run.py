@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from datetime import datetime
 from typing import Any
@@ -16,8 +17,8 @@ from loop.core.config import Builder, CheckpointSettings, Config
 from loop.core.task import Task
 from loop.core.transition import end_run
 from loop.git.command import repository_of
-from loop.git.snapshot import take
-from loop.store import queue
+from loop.git.snapshot import ref_of, take
+from loop.store import queue, timeline
 from loop.store.paths import Project
 from tests.tasks import claim, submit
 
@@ -94,3 +95,35 @@ def test_a_dirty_file_that_the_builder_names_by_its_whole_path_is_committed(
     mine.write_text("finished\n")
     finish(project, task, Config(), now)
     assert git(project, "show", "HEAD:mine.txt") == "finished\n"
+
+
+def test_a_checkpoint_that_was_not_made_stands_in_the_timeline(
+    project: Project, before: Task, now: datetime
+) -> None:
+    task = snapshot(project, before)
+    ran(project, task, Config(), **BY_REPORT)
+    (project.root / "new.txt").write_text("new\n")
+    (project.root / ".git/MERGE_HEAD").write_text(git(project, "rev-parse", "HEAD"))
+    result = finish(project, task, Config(), now).result
+    assert result is not None
+    assert result.warnings == ["no checkpoint was made: a merge is in progress"]
+    skipped, completed = timeline.last(project.timeline, 2, "1")
+    assert (skipped["event"], skipped["reason"]) == ("checkpoint_skipped", "a merge is in progress")
+    assert completed["event"] == "run_completed"
+
+
+def test_the_end_of_a_run_drops_snapshots_that_are_older_than_was_asked(
+    project: Project, before: Task, now: datetime
+) -> None:
+    task = snapshot(project, before)
+    age = ("-c", "user.name=x", "-c", "user.email=x", "commit-tree", "-m", "old", "HEAD^{tree}")
+    when = {"GIT_AUTHOR_DATE": "2001-01-01T00:00:00Z", "GIT_COMMITTER_DATE": "2001-01-01T00:00:00Z"}
+    old = subprocess.run(
+        ["git", *age], cwd=project.root, env=os.environ | when, capture_output=True, check=True
+    ).stdout.decode()
+    name = ref_of(project.root, "7", 1, "before")
+    git(project, "update-ref", name, old.strip())
+    ran(project, task, Config(), **BY_REPORT)
+    finish(project, task, Config(), now)
+    kept = git(project, "for-each-ref", "--format=%(refname)", "refs/loop").split()
+    assert kept == [ref_of(project.root, "1", 1, "after"), "refs/loop/test/before"]

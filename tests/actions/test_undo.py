@@ -10,10 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from loop.actions.review import review
 from loop.actions.undo import Undoing, undo
 from loop.errors import NotFound, WrongState
 from loop.git import checkpoint as checkpoint_module
-from loop.git.undo import put_back
+from loop.git.restore import put_back
+from loop.service.tools import Toolbox, UndoTask
+from loop.service.wakeups import Wakeups
 from loop.store import queue, timeline
 from loop.store.journal import transition
 from loop.store.locks import FileLock, is_locked
@@ -77,16 +80,44 @@ def test_every_kind_of_change_goes_back_and_comes_back(rich: Bench, mode: str) -
     assert events[-3:] == ["undone"] * 3
 
 
-@pytest.mark.parametrize("autocrlf", ["true", "false"])
-def test_line_ends_of_windows_come_back_as_they_were(bench: Bench, autocrlf: str) -> None:
+@pytest.mark.parametrize(
+    ("autocrlf", "attributes"),
+    [("true", ""), ("false", ""), ("input", ""), ("false", "* text=auto\n")],
+)
+def test_line_ends_of_windows_come_back_as_they_were(
+    bench: Bench, autocrlf: str, attributes: str
+) -> None:
     bench.git("config", "core.autocrlf", autocrlf)
-    bench.write("windows.txt", "a\r\nb\r\n")
+    bench.write(".gitattributes", attributes)
+    bench.write("windows ü.txt", "a\r\nb\r\n")
+    bench.write("unix.txt", "a\n")
     bench.git("add", "-A")
     bench.git("commit", "-qm", "windows")
-    task_id = bench.did(lambda: bench.write("windows.txt", "a\r\nb\r\nc\r\n"))
-    take_back(bench, task_id)
-    assert bench.read("windows.txt") == "a\r\nb\r\n"
+    before = bench.files()
+
+    def work() -> None:
+        bench.write("windows ü.txt", "a\r\nb\r\nc\r\n")
+        if autocrlf == "false" and not attributes:  # else git takes both for the same
+            bench.write("unix.txt", "a\r\n")
+
+    take_back(bench, bench.did(work))
+    assert bench.files() == before
     assert bench.git("status", "--short") == ""
+
+
+def test_who_may_read_a_file_stays_as_it_is(bench: Bench) -> None:
+    for name, mode in (("a.txt", 0o600), ("old.txt", 0o750), ("dir/b.txt", 0o640)):
+        (bench.root / name).chmod(mode)
+    bench.git("commit", "-qam", "old.txt runs")
+    before = bench.files()
+
+    def work() -> None:
+        bench.write("a.txt", "x\n")
+        (bench.root / "old.txt").chmod(0o640)
+        (bench.root / "dir/b.txt").chmod(0o750)
+
+    take_back(bench, bench.did(work))
+    assert bench.files() == before
 
 
 def test_what_later_tasks_and_the_person_changed_elsewhere_stays(bench: Bench) -> None:
@@ -103,6 +134,20 @@ def test_what_later_tasks_and_the_person_changed_elsewhere_stays(bench: Bench) -
     assert bench.read("old.txt") == "staged and more\n"
     assert bench.git("diff", "--cached") == staged
     assert bench.git("status", "--short") == "MM old.txt\n?? mine.txt\n"
+
+
+async def test_an_answer_names_some_paths_and_counts_the_rest(bench: Bench) -> None:
+    def work() -> None:
+        for n in range(60):
+            bench.write(f"new/{n:02d}.txt", "x\n")
+
+    task_id = bench.did(work)
+    for n in range(25):
+        bench.write(f"new/{n:02d}.txt", "by the person since\n")
+    tools = Toolbox(bench.project, Wakeups(), {})
+    told = await tools._undo(UndoTask(task_id=task_id))
+    assert (len(told["taken_back"]), told["more_taken_back"]) == (20, 15)
+    assert (len(told["overtaken"]), told["more_overtaken"]) == (20, 5)
 
 
 def test_an_overlap_is_listed_and_taken_only_with_force_and_that_can_be_undone(
@@ -128,6 +173,18 @@ def test_an_overlap_is_listed_and_taken_only_with_force_and_that_can_be_undone(
     assert back.redone
     assert bench.read("a.txt") == bench.read("new.txt") == "by the person since\n"
     assert bench.read("dir/b.txt") == "by the task\n"
+
+
+def test_what_a_forced_undo_of_an_undo_overwrote_comes_back(bench: Bench) -> None:
+    task_id = bench.did(lambda: everything_half(bench))
+    take_back(bench, task_id)
+    bench.write("a.txt", "by the person since\n")
+    back = take_back(bench, task_id, force=True)
+    assert (back.redone, back.taken_back) == (True, ["a.txt", "half.txt"])
+    assert bench.read("a.txt") == "half\n"
+    assert take_back(bench, task_id).taken_back == ["a.txt", "half.txt"]
+    assert bench.read("a.txt") == "by the person since\n"
+    assert bench.read("half.txt") is None
 
 
 def test_a_path_that_others_changed_between_two_runs_is_an_overlap(bench: Bench) -> None:
@@ -211,6 +268,66 @@ def test_a_file_that_became_a_secret_since_is_not_overwritten_even_with_force(
     assert bench.read("settings") == secret
 
 
+def test_an_ignored_file_of_the_person_s_is_not_overwritten_even_with_force(bench: Bench) -> None:
+    bench.write("local.cfg", "shared\n")
+    bench.git("add", "-A")
+    bench.git("commit", "-qm", "shared settings")
+
+    def work() -> None:
+        (bench.root / "local.cfg").unlink()
+        bench.write("out.log", "x\n")
+        bench.write(".gitignore", ".ai/\nlocal.cfg\n")
+
+    task_id = bench.did(work)
+    bench.write("local.cfg", "the person's own\n")
+    bench.write("out.log", "the person's own\n")
+    bench.git("rm", "-q", "--cached", "out.log")
+    bench.git("config", "core.excludesFile", str(bench.write(".git/ignored", "out.log\n")))
+    done = take_back(bench, task_id, force=True)
+    assert (done.taken_back, done.overtaken) == ([".gitignore"], ["local.cfg", "out.log"])
+    assert bench.read("local.cfg") == bench.read("out.log") == "the person's own\n"
+
+
+@pytest.mark.parametrize("how", ["the rule goes", "added by force"])
+def test_a_file_that_git_ignored_before_the_task_is_no_work_of_it(bench: Bench, how: str) -> None:
+    bench.write("ignored", "the person's own\n")
+    bench.write(".ai/queue/x", "")
+
+    def work() -> None:
+        bench.write("a.txt", "by the task\n")
+        if how == "the rule goes":
+            bench.write(".gitignore", ".ai/\n")
+        else:
+            bench.git("add", "-f", "ignored")
+            bench.git("commit", "-qm", "feat(1): all")
+
+    task_id = bench.did(work)
+    assert bench.git("log", "--format=%s", "--", "ignored").count("checkpoint") == 0
+    assert not [f for f in review(bench.project, task_id, None, 0, NOW)["files"] if "ignored" in f]
+    assert "ignored" not in take_back(bench, task_id, force=True).taken_back
+    assert bench.read("ignored") == "the person's own\n"
+    take_back(bench, task_id)
+    assert bench.read("ignored") == "the person's own\n"
+
+
+def test_a_file_that_git_ignores_since_the_task_was_not_removed_by_it(bench: Bench) -> None:
+    bench.write("mine.txt", "the person's own\n")
+    task_id = bench.did(lambda: bench.write(".gitignore", ".ai/\nignored\nmine.txt\n"))
+    assert review(bench.project, task_id, None, 0, NOW)["files"] == [".gitignore +1 -0"]
+    done = take_back(bench, task_id)
+    assert (done.taken_back, done.overtaken) == ([".gitignore"], [])
+    assert bench.git("status", "--short") == "?? mine.txt\n"
+
+
+@pytest.mark.parametrize("option", ["--assume-unchanged", "--skip-worktree"])
+def test_what_git_was_told_not_to_look_at_is_not_overwritten(bench: Bench, option: str) -> None:
+    task_id = bench.did(lambda: bench.write("a.txt", "by the task\n"))
+    bench.git("update-index", option, "a.txt")
+    bench.write("a.txt", "the person's own\n")
+    assert take_back(bench, task_id).overtaken == ["a.txt"]
+    assert bench.read("a.txt") == "the person's own\n"
+
+
 def test_a_folder_with_files_of_others_in_the_place_of_a_file_stays(bench: Bench) -> None:
     task_id = bench.did((bench.root / "a.txt").unlink)
     bench.write("a.txt/ignored", "kept by no snapshot\n")
@@ -253,6 +370,30 @@ def test_a_folder_and_a_file_that_took_each_other_s_place_change_back(bench: Ben
     assert bench.files() == before
     take_back(bench, task_id)
     assert bench.files() == after
+
+
+def test_what_was_changed_since_in_the_place_of_a_file_or_folder_goes_by_force_alone(
+    bench: Bench,
+) -> None:
+    before = bench.files()
+
+    def work() -> None:
+        (bench.root / "a.txt").unlink()
+        bench.write("a.txt/inside", "x\n")
+        shutil.rmtree(bench.root / "dir")
+        bench.write("dir", "a file now\n")
+
+    task_id = bench.did(work)
+    bench.write("a.txt/inside", "by the person since\n")
+    bench.write("dir", "by the person since\n")
+    since = bench.files()
+    done = take_back(bench, task_id)
+    assert (done.taken_back, len(done.overtaken)) == ([], 4)
+    assert bench.files() == since
+    assert len(take_back(bench, task_id, force=True).taken_back) == 4
+    assert bench.files() == before
+    take_back(bench, task_id)
+    assert bench.files() == since
 
 
 def test_a_sub_folder_of_a_bigger_repository_is_undone_alone(bench: Bench) -> None:

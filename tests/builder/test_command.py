@@ -16,6 +16,7 @@ from loop.builder.command import (
     arguments,
     environment,
     stripped_keys,
+    verification_environment,
 )
 from loop.core.config import Builder, Config, decode_config
 from loop.core.task import Run, Task, task_from
@@ -130,6 +131,13 @@ def test_marks_of_another_session_and_api_keys_do_not_reach_the_builder() -> Non
     assert env(base, keep)["ANTHROPIC_API_KEY"] == "x"
     assert stripped_keys(base, keep) == []
     assert stripped_keys({"ANTHROPIC_API_KEY": ""}, Config()) == []
+
+
+def test_the_repository_of_a_surrounding_hook_does_not_reach_the_builder_or_the_checks() -> None:
+    base = {"GIT_DIR": "/other/.git", "GIT_INDEX_FILE": "/other/index", "GIT_AUTHOR_NAME": "P"}
+    checks = verification_environment(base, Project(Path("/p")), a_task())
+    for got in (env(base), checks):
+        assert [name for name in got if name.startswith("GIT_")] == ["GIT_AUTHOR_NAME"]
 
 
 def test_a_run_is_marked_in_its_environment() -> None:

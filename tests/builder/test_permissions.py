@@ -210,6 +210,34 @@ def test_a_file_that_claude_code_loads_stops_when_it_appears_changes_or_vanishes
     assert approved(project) == copy
 
 
+def test_an_agent_behind_a_linked_folder_is_looked_at_too(project: Project) -> None:
+    project.builder_settings.write_bytes(RULES)
+    hidden = project.root / "docs"
+    hidden.mkdir()
+    (hidden / "a.md").write_text("one")
+    agents = project.root / ".claude" / "agents"
+    agents.mkdir(parents=True)
+    approve(project)
+    (agents / "linked").symlink_to(hidden)
+    (hidden / "round").symlink_to(agents)
+    with pytest.raises(NotReady, match=r"agents/linked/a\.md appeared"):
+        approved(project)
+    approve(project)
+    (hidden / "a.md").write_text("two")
+    with pytest.raises(NotReady, match=r"agents/linked/a\.md changed"):
+        approved(project)
+
+
+def test_a_link_to_everything_stops_instead_of_being_read(project: Project) -> None:
+    project.builder_settings.write_bytes(RULES)
+    approve(project)
+    agents = project.root / ".claude" / "agents"
+    agents.mkdir(parents=True)
+    (agents / "all").symlink_to("/")
+    with pytest.raises(NotReady, match=r"more than 1000 folders below .*agents"):
+        approved(project)
+
+
 def test_above_the_repository_only_servers_are_looked_at(project: Project) -> None:
     (project.root / ".git").mkdir()
     project.builder_settings.write_bytes(RULES)
@@ -256,8 +284,9 @@ def test_what_was_seen_is_approved_and_not_what_came_meanwhile(project: Project)
 def test_a_role_gets_a_file_of_its_own_beside_the_copy(project: Project) -> None:
     everywhere = f"Edit(/{project.root}/**)"
     project.builder_settings.write_bytes(
-        settings(allow=[everywhere, "Read", "Bash(git add *)", "Bash(npm *)", "Bash", "mcp__x"])
-    )
+        settings(allow=[everywhere, "Read", "Bash(git add *)", "Bash(npm *)", "Bash", "mcp__x",
+                        "Bash(git mv *)", "Bash(git restore .)", "Bash(git:*)"])
+    )  # fmt: skip
     copy = approve(project)
     root = str(project.root)
     for developer in (None, "developer", "designer"):

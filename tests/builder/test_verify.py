@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 import sys
 import time
@@ -36,6 +37,14 @@ def test_it_stops_at_the_first_that_fails_and_keeps_the_end_of_the_output(tmp_pa
     assert not (tmp_path / "never").exists()
 
 
+def test_the_end_of_the_output_begins_with_a_whole_line(tmp_path: Path) -> None:
+    # Else half a secret would stand there, which nobody could tell for one.
+    lines = "ghp_" + "aB3x" * 9 + "\n" + "y" * 4075 + "\n"
+    (tmp_path / "lines").write_text(lines)
+    (checked,) = run_checks(["cat lines"], tmp_path, ENV, "r", 30)
+    assert checked.tail == "y" * 4075
+
+
 def test_a_command_reads_nothing_and_knows_its_run(tmp_path: Path) -> None:
     (checked,) = run_checks(['cat; echo "$LOOP_RUN $PWD"'], tmp_path, ENV, "r-1", 30)
     assert checked.tail == f"r-1 {tmp_path.resolve()}"
@@ -45,6 +54,25 @@ def test_a_command_that_is_not_there_fails(tmp_path: Path) -> None:
     (checked,) = run_checks(["no-such-command-here"], tmp_path, ENV, "r", 30)
     assert checked.exit == 127
     assert "not found" in checked.tail
+
+
+ENDLESS = """
+import os, time
+os.write(1, b"x" * 3_000_000)
+while os.fstat(1).st_size >= 3_000_000:
+    time.sleep(0.01)
+print("end", flush=True)
+"""
+
+
+def test_a_command_that_prints_without_end_fills_no_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("loop.builder.verify._MOST_OUTPUT_BYTES", 1_000_000)
+    command = shlex.join([sys.executable, "-c", ENDLESS])
+    (checked,) = run_checks([command], tmp_path, ENV, "r", 10)
+    assert checked.passed
+    assert checked.tail.endswith("xxxend")
 
 
 STRAYS = "sleep 300 & (setsid sleep 300 &) ; (setsid sh -c 'trap \"\" TERM INT; sleep 300' &) ;"

@@ -53,6 +53,15 @@ def test_a_refused_rule_is_one_line_that_says_what_to_write(loop: Loop) -> None:
     assert loop("allow", "Bash(git *)", "--anyway").code == 0
 
 
+def test_nothing_that_is_approved_hides_behind_the_length_of_a_file(
+    loop: Loop, ready: Project
+) -> None:
+    servers = {f"harmless{n}": {"command": "true"} for n in range(100)}
+    servers["last"] = {"command": "evil"}
+    (ready.root / ".mcp.json").write_text(json.dumps({"mcpServers": servers}, indent=1))
+    assert '"evil"' in loop("allow", "--review").out
+
+
 @pytest.mark.usefixtures("ready")
 def test_without_a_rule_those_in_force_are_listed(loop: Loop) -> None:
     called = loop("allow")

@@ -17,6 +17,17 @@ PROMISES = [
     "Both subagents are running in the background.",
     "Now I'll wait for the build to complete.",
     "Once the agents are done, I will continue until everything is migrated.",
+    "I've kicked off the build; I'll let you know when it's done.",
+    "I have started the migration and will report when it is done.",
+    "The build is running in the background; I will check on it in a few minutes.",
+    "Half of it is written. I'll do the rest in the next session.",
+    "I'll pick this up tomorrow.",
+    "We'll finish the rest tomorrow.",
+    "Will continue later.",
+    "To be continued.",
+    "I'm waiting for the tests to finish.",
+    "Waiting for the build to complete.",
+    "The agents are still working.",
 ]
 HONEST = [
     "Added the section. I will leave the tests for a later task.",
@@ -34,6 +45,11 @@ HONEST = [
     "Done. The dev server is not running any more.",
     "I went through all files first; then I finished the rest once the tests passed.",
     "I'll note that the flow was complete before; nothing was left to finish later.",
+    "Waiting for the build to complete is now bounded.",
+    "Added the banner: to be continued in the next chapter.",
+    "It will continue later runs from the last file.",
+    "The form is sent in the background and will report when it is done.",
+    "The old buttons are still working.",
 ]
 BEGINNINGS = [
     "I'll start by reading the code.",
@@ -44,10 +60,18 @@ BEGINNINGS = [
     "I'm going to add the file now.",
     "Starting by examining the layout.",
     "I’ll now implement the section.",
+    "Next, I'll implement the tests.",
+    "Sure! I'll start by exploring the project structure.",
+    "Understood. I'll begin by examining the layout.",
+    "To start, I'll read the code.",
+    "I'm starting by reading the files.",
+    "I need to look at the files first.",
+    "Let me first understand the codebase.",
+    "Let me continue with the next file.",
 ]
 
 
-def judged(summary: str, changed: tuple[str, ...], outcome: str = "done") -> tuple[str, str]:
+def judged(summary: str, changed: tuple[str, ...] | None, outcome: str = "done") -> tuple[str, str]:
     line = reported(outcome=outcome, summary=summary)
     found = classify(Ending(transcript=transcript(line), exit=0, changed=changed))
     return found.status, found.reason
@@ -68,6 +92,7 @@ def test_an_honest_summary_is_a_success(summary: str, changed: tuple[str, ...]) 
 @pytest.mark.parametrize("summary", BEGINNINGS)
 def test_a_beginning_alone_is_no_success(summary: str) -> None:
     assert judged(summary, ()) == ("failure", "no_report")
+    assert judged(summary, None) == ("failure", "no_report")  # nobody can tell what changed
     assert judged(summary, ("a.py",)) == ("success", "success")
 
 

@@ -114,6 +114,11 @@ def test_the_same_call_is_told_once() -> None:
     ]
 
 
+def test_a_secret_is_hidden_before_its_input_is_cut() -> None:
+    call = {"tool_name": "Bash", "tool_input": {"command": "x" * 190 + " ghp_" + "aB3x" * 9}}
+    assert "aB3x" not in line_of(denials_of([call])[0])
+
+
 def test_a_long_input_is_cut() -> None:
     (denial,) = denials_of([{"tool_name": "Bash", "tool_input": {"command": "x" * 5000}}])
     assert len(denial.input) == 200

@@ -242,6 +242,7 @@ def test_what_is_odd_about_a_success_is_a_warning() -> None:
     assert "README.md" in text
     assert "npm run dev" in text
     assert "files that the run did not change: b.py" in text
+    assert judged(claims, changed_earlier=("b.py",)).warnings == ()
     assert judged(reported(), exit=0).warnings == ()
     assert "nobody saw its exit" in judged(reported(), exit=None).warnings
     assert "not a git repository" in judged(reported(), changed=None).warnings[0]

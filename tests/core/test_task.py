@@ -95,6 +95,11 @@ def test_a_file_without_instructions_says_that_they_are_required() -> None:
         decoded({"title": "x"})
 
 
+def test_wrong_instructions_are_told_both_that_they_may_be() -> None:
+    with pytest.raises(BadInput, match=r"^instructions: give a text or a list, not a whole number"):
+        decoded({"instructions": 3})
+
+
 @pytest.mark.parametrize(
     ("data", "message"),
     [
@@ -136,6 +141,8 @@ def test_a_time_without_a_zone_is_taken_for_utc() -> None:
 def test_the_title_is_the_first_line_that_says_something() -> None:
     assert title_of(decoded({"instructions": ["\n \n  Add   it\nmore"]})) == "Add it"
     assert title_of(decoded({"instructions": ["a"], "title": "T"})) == "T"
+    secret = title_of(decoded({"instructions": ["x " * 30 + "ghp_" + "aB3x" * 9]}))
+    assert "aB3x" not in secret  # a cut secret would not be known for one
     long = title_of(decoded({"instructions": ["word " * 50]}))
     assert len(long) <= 72
     assert long.endswith("…")

@@ -7,6 +7,7 @@ in its `.ai/`, `.claude/` and `.git/` may be another than before, and what is al
 from __future__ import annotations
 
 import hashlib
+import json
 import shlex
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -372,3 +373,27 @@ async def test_rules_that_a_pulled_commit_widens_start_nothing(desk: Desk) -> No
         assert ".ai/builder.settings.json asks for more" in seen["reason"]
     assert desk.api.received == []
     assert not (desk.root / "ran").exists()
+
+
+async def test_a_task_that_a_pulled_commit_brings_starts_nothing(desk: Desk) -> None:
+    mark = desk.home / "mark"
+    name = ".ai/queue/0007.json"
+    task = {"instructions": ["Look"], "acceptance": [f"touch {mark}"]}
+    (desk.root / name).write_text(json.dumps(task))
+    desk.git("add", "--force", name)
+    desk.git("commit", "--quiet", "--message=theirs")
+    desk.script["Look"] = [[report("no_change_needed")]]
+    async with desk.architect() as architect:
+        seen = await architect.wait("7")
+        assert seen["state"] == "paused", seen
+        assert f"{name} is in git" in seen["reason"]
+        assert f"`git rm --cached {name}`" in seen["reason"]
+        assert desk.api.received == []
+        assert not mark.exists()
+
+        desk.git("rm", "--quiet", "--cached", name)
+        waiting = desk.project.task_file(desk.project.queue, "7")
+        await until(lambda: not waiting.exists(), "the worker goes on")
+        told = await architect.done("7")
+    assert told["status"] == "success"
+    assert mark.exists()

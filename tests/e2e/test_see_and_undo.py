@@ -118,3 +118,21 @@ async def test_the_guard_runs_by_an_interpreter_whose_path_has_spaces_and_quotes
             told = await architect.done(await architect.queue("Add a file"))
         assert (told["status"], told["summary"]) == ("success", "Second try.")
         assert "warnings" not in told
+
+
+async def test_a_commit_of_the_person_that_a_run_rewrote_is_named(desk: Desk) -> None:
+    desk.configure(readme_guard=False)
+    (desk.root / "mine.txt").write_text("mine\n")
+    desk.git("add", "mine.txt")
+    desk.git("commit", "-qm", "the person's own")
+    mine = desk.git("rev-parse", "HEAD").strip()[:12]
+    amend = tool("Bash", command="git commit --amend -m rewritten", description="a step")
+    desk.script["Work on"] = [[amend], [report()]]
+    desk.script["Look at"] = [[report("no_change_needed")]]
+    async with desk.architect() as architect:
+        told = await architect.done(await architect.queue("Work on"))
+        quiet = await architect.done(await architect.queue("Look at"))
+    (warning,) = told["warnings"]
+    assert f"HEAD no longer holds commit {mine} from before the run" in warning
+    assert f"`git branch NAME {mine}` keeps it" in warning
+    assert "warnings" not in quiet

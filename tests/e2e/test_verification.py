@@ -8,7 +8,7 @@ import signal
 import psutil
 import pytest
 
-from examples.scripted_api import report
+from examples.scripted_api import report, tool
 from tests.e2e.desk import Desk, until
 
 CHECK = "sh check.sh"
@@ -58,11 +58,26 @@ async def test_red_after_green_is_tried_again_with_the_output_as_guidance(desk: 
 
 async def test_a_second_attempt_that_mends_it_is_a_success(desk: Desk) -> None:
     check_with(desk)
-    desk.script["broken.txt is there"] = [[desk.writes("mended.txt")], [report(summary="Mended.")]]
-    desk.script["Work on"] = [[desk.writes("broken.txt")], [report()]]
+    mended = report(summary="Mended.", files_changed=["broken.txt", "mended.txt", "own.txt"])
+    desk.script["broken.txt is there"] = [[desk.writes("mended.txt")], [mended]]
+    commit = "git add own.txt .env && git commit -m 'feat(1): Own'"
+    desk.script["Work on"] = [
+        [desk.writes("broken.txt"), desk.writes("own.txt"), desk.writes(".env")],
+        [tool("Bash", command=commit)],
+        [report()],
+    ]
     async with desk.architect() as architect:
         told = await architect.done(await architect.queue("Work on"))
+        seen = await architect.call("review_changes", task_id="1")
     assert (told["status"], told["summary"]) == ("success", "Mended.")
+    # It is one task: what its first attempt did is told, too.
+    assert told["files_changed"] == [".env", "broken.txt", "mended.txt", "own.txt"]
+    secret = ".env (may hold a secret)"
+    assert told["warnings"] == [
+        f"the Builder's own commits hold what should stay out of git: {secret}"
+    ]
+    subjects = [line.split(" ", 1)[1].split(":")[0] for line in seen["commits"]]
+    assert subjects == ["feat(1)", "Claude Code checkpoint", "Claude Code checkpoint"]
     assert desk.result("1")["verification"]["exit"] == 0
     assert set(desk.git("show", "--format=", "--name-only", "HEAD").split()) == {"mended.txt"}
 

@@ -25,12 +25,13 @@ def run(
     root = repository.git.folder
     before = take(repository, ref_of(root, "1", 1, "before"), max_file_mb=10)
     work()
-    after = take(repository, ref_of(root, "1", 1, "after"), max_file_mb=10)
+    after = take(repository, ref_of(root, "1", 1, "after"), max_file_mb=10, since=before.commit)
     return checkpoint(
         repository,
         before=before.commit,
         head_before=before.head,
         after=after.commit,
+        left_out=(*before.left_out, *after.left_out),
         mode=mode,
         ref="refs/loop/made",
         named=named,
@@ -42,5 +43,5 @@ def run(
 def committed(git: RunGit, root: Path, commit: str | None = "HEAD") -> set[str]:
     """The paths of a commit."""
     assert commit is not None
-    shown = git(root, "show", "-z", "--format=", "--name-only", commit)
+    shown = git(root, "show", "-z", "--format=", "--name-only", "--no-renames", commit)
     return {path for path in shown.split("\0") if path}

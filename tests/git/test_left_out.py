@@ -18,7 +18,7 @@ TOKEN = "ghp_" + "a1B2" * 9
 @pytest.mark.parametrize(
     "name",
     [".env", ".env.local", "id_rsa", "id_ed25519.old", "key.pem", "x.p12", ".netrc", "A.KEY",
-     "credentials.json", "service-account-prod.json"],
+     "credentials.json", "service-account-prod.json", ".git-credentials"],
 )  # fmt: skip
 def test_a_name_of_a_secret_stays_out(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_text("x")
@@ -28,8 +28,11 @@ def test_a_name_of_a_secret_stays_out(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize("name", [".env.example", "id_rsa.pub", "config.py"])
 @pytest.mark.parametrize(
     "secret",
-    [TOKEN, "AKIA" + "ABCD" * 4, "-----BEGIN OPENSSH PRIVATE KEY-----", "xoxb-1234567890ab"],
-)
+    [TOKEN, "AKIA" + "ABCD" * 4, "-----BEGIN OPENSSH PRIVATE KEY-----", "xoxb-1234567890ab",
+     "-----BEGIN PGP PRIVATE KEY BLOCK-----", "sk-proj-" + "aB1_" * 6, "npm_" + "aB1c" * 9,
+     "00D5g000004abcd!" + "aB1." * 9, "force://PlatformCLI::" + "5Aep861" * 6 + "@x.example",
+     "https://hooks.slack.com/services/" + "T0" * 12],
+)  # fmt: skip
 def test_the_content_of_a_secret_stays_out_under_any_name(
     tmp_path: Path, name: str, secret: str
 ) -> None:

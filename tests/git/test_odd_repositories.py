@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from loop.git.command import Repository, repository_of
-from loop.git.diff import entries
+from loop.git.diff import diff_text, entries
+from loop.git.left_out import LeftOut
 from loop.git.snapshot import left_out_of, take
 from tests.git.conftest import RunGit
 from tests.git.running import committed, run
@@ -46,7 +47,7 @@ def test_with_any_index_all_stays_as_it_is_over_a_run(
     first = snap(found(root))
     assert whole_state(git, root) == before
     assert modes(root) == before_modes
-    assert shared <= {p.name for p in (root / ".git").glob("sharedindex.*")}
+    assert shared == {p.name for p in (root / ".git").glob("sharedindex.*")}
     assert entries(found(root), first.commit, snap(found(root), "after").commit) == {}
     assert git(root, "fsck", "--no-dangling") == ""
 
@@ -74,6 +75,21 @@ def test_a_sparse_checkout_loses_nothing(root: Path, git: RunGit) -> None:
     assert git(root, "status", "--short") == ""
     assert not (root / "dir").exists()
     assert "dir/b.txt" in git(root, "ls-tree", "-r", "--name-only", "HEAD")
+
+
+@pytest.mark.parametrize("option", ["--assume-unchanged", "--skip-worktree"])
+def test_what_git_was_told_not_to_look_at_is_seen_and_stays_unlooked_at(
+    root: Path, git: RunGit, option: str
+) -> None:
+    git(root, "update-index", option, "a.txt", "old.txt")
+    flags = git(root, "ls-files", "-v")
+    (root / "a.txt").write_text("the person's own\n")
+    before = snap(found(root))
+    assert git(root, "show", f"{before.commit}:a.txt") == "the person's own\n"
+    made = run(found(root), lambda: (root / "a.txt").write_text("by the run\n"))
+    assert (made.commit, made.kept_out) == (None, ("a.txt",))
+    assert list(entries(found(root), before.commit, snap(found(root)).commit)) == ["a.txt"]
+    assert git(root, "ls-files", "-v") == flags
 
 
 @pytest.fixture
@@ -180,3 +196,80 @@ def test_the_snapshot_of_a_folder_with_a_lock_in_git_is_taken_all_the_same(
     (root / "new").write_text("x\n")
     assert take(repository, "refs/loop/x", max_file_mb=10).left_out == ()
     assert (root / ".git/index.lock").exists()
+
+
+def test_variables_of_git_around_us_do_not_lead_astray(
+    root: Path, tmp_path: Path, git: RunGit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = tmp_path / "other"
+    git(root, "init", "-q", os.fspath(other))
+    variables = {
+        "GIT_DIR": other / ".git", "GIT_WORK_TREE": other, "GIT_INDEX_FILE": other / "index",
+        "GIT_OBJECT_DIRECTORY": other / ".git/objects", "GIT_GLOB_PATHSPECS": "1",
+        "GIT_ICASE_PATHSPECS": "1", "GIT_EXTERNAL_DIFF": "false", "GIT_DIFF_OPTS": "-u0",
+        "GIT_QUARANTINE_PATH": other,
+    }  # fmt: skip
+    with monkeypatch.context() as around:
+        for name, value in variables.items():
+            around.setenv(name, str(value))
+        repository = found(root)
+        before = snap(repository).commit
+        made = run(repository, lambda: (root / "a.txt").write_text("one\ntwo\nthree\nfour\n"))
+        diff = diff_text(repository, before, snap(repository).commit, "a.txt")
+    assert " two\n three\n-a.txt\n+four\n" in diff
+    assert committed(git, root, made.commit) == {"a.txt"}
+    assert git(other, "for-each-ref") == ""
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("commit.gpgSign", "true"), ("core.fsmonitor", "/bin/false"), ("core.safecrlf", "true"),
+     ("core.quotePath", "true"), ("status.showUntrackedFiles", "no"), ("diff.noprefix", "true"),
+     ("diff.external", "/bin/false"), ("color.ui", "always"), ("i18n.commitEncoding", "latin1"),
+     ("core.ignoreStat", "true"), ("diff.relative", "true"), ("feature.manyFiles", "true")],
+)  # fmt: skip
+def test_settings_of_the_person_s_git_change_nothing(
+    root: Path, git: RunGit, key: str, value: str
+) -> None:
+    git(root, "config", "--global", key, value)
+    before = snap(found(root)).commit
+
+    def work() -> None:
+        (root / "a.txt").write_text("one\ntwo\nthree\nfour\n")
+        (root / "ü x").write_bytes(b"a\r\nb\n")
+        (root / "old.txt").rename(root / "moved.txt")
+
+    made = run(found(root), work)
+    after = snap(found(root)).commit
+    git(root, "config", "--global", "--unset", key)
+    assert set(entries(found(root), before, after)) == {"a.txt", "ü x", "old.txt", "moved.txt"}
+    assert diff_text(found(root), before, after, "a.txt").endswith(
+        "--- a/a.txt\n+++ b/a.txt\n@@ -1,4 +1,4 @@\n one\n two\n three\n-a.txt\n+four\n"
+    )
+    assert committed(git, root, made.commit) == {"a.txt", "ü x", "old.txt", "moved.txt"}
+    assert "Task 1: Grüße" in git(root, "log", "-1")
+    assert git(root, "status", "--short") == ""
+
+
+def test_a_folder_that_the_repository_around_it_ignores_lies_in_none(
+    root: Path, git: RunGit
+) -> None:
+    (root / ".gitignore").write_text("*\n")
+    project = root / "code/project"
+    project.mkdir(parents=True)
+    (project / "x").write_text("x\n")
+    assert repository_of(project) is None
+    git(project, "add", "-f", "x")
+    assert found(project).prefix == "code/project/"
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root can read all")
+def test_a_tracked_file_that_can_not_be_read_is_named_and_the_rest_is_taken(
+    root: Path, git: RunGit
+) -> None:
+    (root / "a.txt").write_text("x\n")
+    (root / "a.txt").chmod(0)
+    (root / "old.txt").write_text("changed\n")
+    taken = snap(found(root))
+    assert taken.left_out == (LeftOut("a.txt", "can't be read"),)
+    assert git(root, "show", f"{taken.commit}:old.txt") == "changed\n"

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from loop.actions import start
 from loop.builder.permissions import approve
+from loop.errors import NotReady
 from loop.service.wakeups import Wakeups
 from loop.service.worker import Worker, WorkerOptions, utc_now
 from loop.store import timeline
@@ -30,6 +32,12 @@ def able(project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> P
     project.config.write_text(json.dumps({"builder": {"command": "/bin/true"}}))
     approve(project)
     return project
+
+
+def track(project: Project, name: str) -> None:
+    """Makes git track a file, as a commit that was pulled does."""
+    for words in (["init", "--quiet"], ["add", "--force", name]):
+        subprocess.run(["git", *words], cwd=project.root, check=True, timeout=20)
 
 
 async def test_a_worker_that_waits_for_what_is_missing_does_not_wake_itself(
@@ -125,3 +133,16 @@ def test_the_model_of_the_command_line_counts_more_than_that_of_the_settings(abl
     able.config.write_text(json.dumps(settings))
     worker = Worker(able, Wakeups(), BARE, WorkerOptions(model="opus"))
     assert worker._ready().config.builder.model == "opus"
+
+
+@pytest.mark.parametrize("name", [".ai/running/0001.json", ".ai/state/intent"])
+async def test_a_run_that_a_commit_brings_is_not_gone_on_with(able: Project, name: str) -> None:
+    now = utc_now()
+    claim(able, submit(able, now), now)
+    track(able, name)
+    worker = Worker(able, Wakeups(), BARE)
+    await worker._own()
+    with worker._wakeups.subscribe() as wakeup, pytest.raises(NotReady, match=f"{name} is in git"):
+        await worker._step(wakeup)
+    worker._lock.release()
+    assert ids_in(able.running) == ["1"]

@@ -246,7 +246,7 @@ def test_the_file_as_it_was_is_kept_beside_it_under_its_time(config: Path) -> No
     assert backup.read_text() == OTHERS
 
 
-def test_the_last_five_backups_of_ours_stay_and_all_of_others(config: Path) -> None:
+def test_the_first_backup_and_the_last_four_stay_and_all_of_others(config: Path) -> None:
     config.write_text(OTHERS)
     others = [
         "claude_desktop_config.json.backup",
@@ -257,8 +257,10 @@ def test_the_last_five_backups_of_ours_stay_and_all_of_others(config: Path) -> N
         config.with_name(name).touch()
     for hour in range(7):
         register(config, f"architect_watcher_{hour}", ENTRY, NOW + timedelta(hours=hour))
+    # The first is the only one from before us.
     kept = [
-        f"claude_desktop_config.json.2026-07-23T{hour}0000Z.loop-backup" for hour in range(12, 17)
+        f"claude_desktop_config.json.2026-07-23T{hour}0000Z.loop-backup"
+        for hour in (10, *range(13, 17))
     ]
     assert backups(config) == sorted([*others, *kept])
 

@@ -136,12 +136,18 @@ def test_a_later_run_approves_no_command_of_the_settings(person: Person) -> None
 def test_the_first_run_says_what_it_approves_beyond_our_own_rules(person: Person) -> None:
     (person.root / ".mcp.json").write_text("{}")
     (person.root / ".ai").mkdir()
+    command = "/theirs " + "harmless " * 20 + "; /evil"
+    (person.root / ".ai" / "config.json").write_text(
+        json.dumps({"verify": {"test_command": command}})
+    )
+    allowed = ", ".join(f'"Bash(touch {name})"' for name in "abcdefx")
     (person.root / ".ai" / "builder.settings.json").write_text(
-        '{"permissions": {"allow": ["Bash(touch x)"]}, "hooks": {"Stop": [{"hooks": '
+        f'{{"permissions": {{"allow": [{allowed}]}}, "hooks": {{"Stop": [{{"hooks": '
         '[{"type": "command", "command": "/theirs"}]}]}}'
     )
     note = step(person.init(), "approved rules").note or ""
-    for part in ("Bash(touch x)", "Stop: /theirs", ".mcp.json"):
+    # However many there are and however long they are.
+    for part in ("Bash(touch x)", "Stop: /theirs", ".mcp.json", "; /evil"):
         assert part in note
     assert approved(person.project)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path, PureWindowsPath
 from typing import Any
@@ -13,14 +12,12 @@ from loop.core.rules import rule_path
 from loop.errors import LoopError
 from loop.setup.blocks import HTML, put, remove
 from loop.setup.builder_settings import builder_settings
-from loop.setup.desktop import entry
 
 SCAFFOLDING = Path(__file__).parents[2] / "scaffolding"
 PLACEHOLDERS = {
     "CLAUDE.md": {"commit_prefix"},
     "README.template.md": {"project", "date"},
     "builder.settings.json": {"root", "hook"},
-    "mcp_servers.json": {"server", "python", "root"},
     "project_instructions.md": {"server", "project", "root"},
     "roles/builder.md": set(),
     "server_instructions.md": {"server", "project", "root"},
@@ -66,13 +63,6 @@ def test_the_readme_has_the_sections_and_one_dated_entry() -> None:
     sections = re.findall(r"^## (.*)$", text, re.MULTILINE)
     assert sections == ["Overview", "Architecture / Components", "Setup", "Recent Changes"]
     assert re.findall(r"^- \d{4}-\d\d-\d\d: \w", text.split("## Recent Changes")[1], re.MULTILINE)
-
-
-def test_the_entry_to_paste_says_what_init_would_write() -> None:
-    text = template("mcp_servers.json").replace("{{server}}", "architect_watcher_app")
-    text = text.replace("{{python}}", "/py/python").replace("{{root}}", "/p/app")
-    made = entry(Path("/py/python"), Path("/p/app"))
-    assert json.loads(text) == {"mcpServers": {"architect_watcher_app": made}}
 
 
 # The Builder's settings

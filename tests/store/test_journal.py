@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import json
 import os
 import resource
+import zlib
 from collections import Counter
 from collections.abc import Callable
 from datetime import datetime
@@ -200,3 +202,19 @@ def test_a_folder_in_the_place_of_a_file_is_set_aside_and_stops_nothing(
     assert sorted(p.name for p in project.invalid.iterdir() if p.is_dir()) == [
         "running.0001.json", "running.0001.json.1",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["../outside", "queue/../../outside", "/ROOT/outside", "link/x"])
+def test_what_was_begun_by_others_reaches_nothing_outside(
+    project: Project, now: datetime, name: str
+) -> None:
+    (project.ai / "link").symlink_to(project.root)
+    name = name.replace("/ROOT", str(project.root))
+    for intent in ({"puts": [[name, "eA==", False]]}, {"removes": [name]}):
+        body = json.dumps(intent).encode()
+        (project.root / "x").write_text("mine")
+        head = b"%010d %08x\n" % (len(body), zlib.crc32(body))
+        (project.state / "intent").write_bytes(head + body)
+        submit(project, now)
+        assert (project.root / "x").read_text() == "mine"
+        assert not (project.root / "outside").exists()
