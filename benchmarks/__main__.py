@@ -2,7 +2,7 @@
 
     python -m benchmarks            all of them, within four minutes
     python -m benchmarks NAME...    only those: landing claiming starting hooks spawning idling wire
-                                    long_queue submitting
+                                    long_queue submitting graph
 
 Nothing fails for being slow: a bound that was missed is shown as missed.
 """
@@ -22,7 +22,7 @@ from benchmarks.figure import Figure, notes_of, table_of
 
 NAMES = (
     "landing", "claiming", "starting", "hooks", "spawning", "idling", "wire", "long_queue",
-    "submitting",
+    "submitting", "graph",
 )  # fmt: skip
 #: Characters of a line where there is no terminal.
 _WIDTH = 150

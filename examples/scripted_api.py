@@ -9,7 +9,8 @@ Does not own: the `claude` process. Start that yourself, with `claude_env` as it
 
 A script is a list of steps. A step is a list of content blocks, or what `reply`, `error` or `hang`
 make. Several runs can share one API: give a mapping of needle to script. The first needle that
-stands in the last prompt wins; the key "" holds the script for all others. A resumed session
+stands in the last prompt wins; the key "" holds the script for all others. What stands below a line
+"Around this task:" is about other tasks: no needle is looked for there. A resumed session
 brings its old conversation along: only its new prompt counts, and the steps begin anew with it.
 
 Invariants: the step depends on the request alone (how many assistant messages follow the last
@@ -45,6 +46,7 @@ Block = dict[str, Any]
 #: Not a secret: the server takes any key. Claude Code wants one to be there.
 API_KEY = "sk-ant-scripted-api-of-the-test-suite"
 
+_AROUND = "\nAround this task:\n"
 #: Texts that Claude Code itself adds as user messages. They are no prompts and start no script.
 _NOT_PROMPTS = (
     "<system-reminder>",
@@ -260,7 +262,8 @@ class ScriptedAPI:
         if callable(self._script):
             return self._script(request)
         if isinstance(self._script, Mapping):
-            needles = (needle for needle in self._script if needle and needle in request.prompt)
+            asked = request.prompt.partition(_AROUND)[0]
+            needles = (needle for needle in self._script if needle and needle in asked)
             steps = self._script.get(next(needles, ""), [])
         else:
             steps = self._script

@@ -67,7 +67,7 @@ def test_the_core_does_no_input_and_no_output() -> None:
     [
         ("loop.hooks.entry", ["json", "subprocess", "asyncio", "mcp", "msgspec", "pydantic"]),
         ("loop.__main__", ["asyncio", "mcp", "watchfiles", "pydantic", "rich"]),
-        ("loop.actions.status", ["asyncio", "mcp", "watchfiles", "pydantic"]),
+        ("loop.actions.observer", ["asyncio", "mcp", "watchfiles", "pydantic"]),
     ],
 )
 def test_the_cheap_entry_points_stay_cheap(module: str, forbidden: list[str]) -> None:

@@ -13,6 +13,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+import msgspec
+
 from loop.actions.pruning import prune
 from loop.actions.recover import stand_in_for_shim
 from loop.actions.verification import Verification, commands_of, verify
@@ -20,20 +22,27 @@ from loop.actions.work import Work, keep, what_changed
 from loop.builder.command import verification_environment
 from loop.builder.judge import ending_of, exit_time
 from loop.builder.prepare import config_of_run
+from loop.builder.role import role_text
 from loop.builder.sessions import cost_before
 from loop.builder.stream import offset_of
 from loop.builder.verify import end_bearers
 from loop.core import transition as rules
 from loop.core.config import Config
 from loop.core.event import CheckpointSkipped, Event
+from loop.core.last_attempt import how_it_ended
 from loop.core.outcome import Ending, Outcome, classify, retry_follows
 from loop.core.result import FileChange, Result, Snapshot
+from loop.core.split import parts_of, split_task
 from loop.core.task import Run, Task
+from loop.errors import BadInput
 from loop.git.command import GitError, Repository, repository_of
 from loop.store import queue
 from loop.store.logs import cap_log
 from loop.store.paths import Project
 from loop.store.pauses import next_probe
+from loop.store.progress import Handoff, handoff
+from loop.store.run_files import cancel_reason
+from loop.store.splits import split
 
 _SAID_CHARACTERS = 2000
 #: What a person does about a pause that does not end by itself.
@@ -77,10 +86,12 @@ def finish(
     ending = ending_of(project, task, run, config, changed)
     whole = tuple(line.path for line in seen.whole)
     ending = dataclasses.replace(ending, unseen=seen.unseen, changed_earlier=whole)
-    outcome = classify(ending)
+    outcome, parts = _parts(task, classify(ending), now)
     checks = Verification()
     if outcome.status == "success":
-        checks = _verified(project, repository, task, config)
+        # What the whole must pass is for the last of its parts.
+        checked = msgspec.structs.replace(task, acceptance=[]) if parts else task
+        checks = _verified(project, repository, checked, config)
         verdict = checks.verdict
         if checks.stopped:
             outcome = classify(dataclasses.replace(ending, ended_by="cancelled"))
@@ -92,15 +103,73 @@ def finish(
     first = _skipped(task, work, now)
     if outcome.status == "paused" and _pause(project, task, outcome, first, now):
         return Finished(task.id, outcome, None)
-    if _retries(task, outcome, config) and _retry(project, task, outcome, work, first, now):
-        return Finished(task.id, outcome, None)
     result = _result(project, task, outcome, work, checks, now)
-    result = queue.settle(project, task, result, now, told, first)
+    entry = handoff(task, result, outcome.report)
+    if _goes_on(project, task, _Judged(ending, outcome, parts, work), entry, config, now):
+        return Finished(task.id, outcome, None)
+    if parts and outcome.status == "success":
+        # Its cancel came while it was judged, and most of its work is still to be done.
+        outcome = classify(dataclasses.replace(ending, ended_by="cancelled"))
+    result = _result(project, task, outcome, work, checks, now)  # its cancel may just have come
+    entry = handoff(task, result, outcome.report)
+    lines = config.progress.max_lines
+    result = queue.settle(project, task, result, now, told, first, entry, lines)
     cap_log(project.log(task.id))
     if repository is not None:
         with suppress(GitError):
             prune(project, repository, config.checkpoint.keep_days, now, but=task.id)
     return Finished(task.id, outcome, result)
+
+
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """A run that was judged, and what it left."""
+
+    ending: Ending
+    outcome: Outcome
+    #: the subtasks into which its report splits the task
+    parts: list[Task]
+    work: Work
+
+
+def _goes_on(
+    project: Project, task: Task, run: _Judged, entry: Handoff, config: Config, now: datetime
+) -> bool:
+    """Puts the task back for another attempt, or as the parent of its parts, where that follows.
+
+    False where nothing follows, or its cancel was asked meanwhile.
+    """
+    outcome, parts, commit = run.outcome, run.parts, run.work.commit
+    first, max_lines = _skipped(task, run.work, now), config.progress.max_lines
+    if _retries(task, outcome, config):
+        return queue.give_back(
+            project,
+            task,
+            rules.retried(task, outcome.reason, commit, now),
+            retry=True,
+            note=how_it_ended(run.ending, outcome),
+            first=first,
+            handoff=dataclasses.replace(entry, status=f"{entry.status}, tried again"),
+            max_lines=max_lines,
+        )
+    if not parts or outcome.status != "success":
+        return False
+    notes = outcome.report.notes if outcome.report else None
+    into = dataclasses.replace(entry, status=f"split into {', '.join(part.id for part in parts)}")
+    events = [*first, rules.split(task, commit, now)]
+    return split(project, split_task(task, parts, notes), parts, events, into, max_lines, now)
+
+
+def _parts(task: Task, outcome: Outcome, now: datetime) -> tuple[Outcome, list[Task]]:
+    """The subtasks into which the Builder's report splits its task, and what that makes of it."""
+    if outcome.status != "success" or outcome.report is None:
+        return outcome, []
+    try:
+        return outcome, parts_of(task, outcome.report.subtasks, now)
+    except BadInput as error:
+        summary = f"The report splits the task, which can't be done: {error}"
+        failed = dataclasses.replace(outcome, status="failure", reason="bad_split", summary=summary)
+        return failed, []
 
 
 def _verified(
@@ -110,7 +179,7 @@ def _verified(
     after = task.runs[-1].after
 
     def unwanted() -> bool:
-        return queue.cancel_reason(project, task.id) == "cancelled"
+        return cancel_reason(project, task.id) == "cancelled"
 
     return verify(project, repository, task, after, config, env, unwanted)
 
@@ -155,14 +224,6 @@ def _skipped(task: Task, work: Work, now: datetime) -> list[Event]:
     return [event]
 
 
-def _retry(
-    project: Project, task: Task, outcome: Outcome, work: Work, first: list[Event], now: datetime
-) -> bool:
-    note = f"{outcome.summary} Look at what is there before you go on."
-    event = rules.retried(task, outcome.reason, work.commit, now)
-    return queue.give_back(project, task, event, retry=True, note=note, first=first)
-
-
 def _retries(task: Task, outcome: Outcome, config: Config) -> bool:
     run = task.runs[-1]
     earlier = [r for r in task.runs[:-1] if r.attempt == run.attempt - 1 and r.status != "paused"]
@@ -196,7 +257,7 @@ def _result(
     costs = [r.cost for r in task.runs]
     report = outcome.report
     status = outcome.status if outcome.status != "paused" else "failure"
-    asked = queue.cancel_reason(project, task.id) == "cancelled"
+    asked = cancel_reason(project, task.id) == "cancelled"
     cut_off = outcome.status == "paused" or (outcome.reason == "interrupted" and asked)
     return Result(
         task_id=task.id,
@@ -207,7 +268,13 @@ def _result(
         completed_at=now,
         commit_hash=work.commit,
         log_path=project.log(task.id).relative_to(project.root).as_posix(),
-        warnings=[*outcome.warnings, *checks.warnings, *_untold(task.runs)],
+        warnings=[
+            *outcome.warnings,
+            *checks.warnings,
+            *_untold(task.runs),
+            *_role_warning(project, task),
+            *_split_warning(outcome),
+        ],
         runs=len(task.runs),
         duration_s=_duration_s(task.runs),
         cost_usd=None if None in costs else round(sum(c or 0 for c in costs), 6),
@@ -236,3 +303,15 @@ def _untold(runs: list[Run]) -> list[str]:
             found = []
         found += run.warnings
     return list(dict.fromkeys(found))
+
+
+def _role_warning(project: Project, task: Task) -> list[str]:
+    warning = role_text(project, task.role)[1] if task.role else None
+    return [warning] if warning else []
+
+
+def _split_warning(outcome: Outcome) -> list[str]:
+    """A split ends in no result; where there is one, none of the subtasks was one."""
+    if outcome.status != "success" or outcome.report is None or not outcome.report.subtasks:
+        return []
+    return ["the Builder wanted to split this task, but its subtasks say nothing that can be done"]

@@ -14,10 +14,10 @@ from loop.builder.sweep import sweep_without_shim
 from loop.core.recovery import Evidence, Found, decide
 from loop.core.task import Task, encode
 from loop.core.task_id import sort_key
-from loop.store import queue
 from loop.store.files import read, replace
 from loop.store.locks import FileLock, is_locked
 from loop.store.paths import Project
+from loop.store.run_files import cancel_reason
 from loop.store.scan import ids_in, read_result, read_task
 
 
@@ -111,7 +111,7 @@ def stand_in_for_shim(project: Project, task: Task) -> None:
     if line is None:
         swept = sweep_without_shim(run) if _prepared_here(project, task) else []
         has_result = read_run(project.log(task.id), run).ended is not None
-        ended_by = None if has_result else queue.cancel_reason(project, task.id)
+        ended_by = None if has_result else cancel_reason(project, task.id)
         line = {"exit": None, "signal": None, "ended_by": ended_by, "swept": swept}
     fields = {key: value for key, value in line.items() if key not in ("type", "event")}
     replace(project.run_file(task.id, "exit"), encode({"run": run} | fields))

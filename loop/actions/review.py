@@ -7,10 +7,12 @@ from typing import Any
 
 import msgspec
 
-from loop.actions.status import title_in
+from loop.actions.brief import title_in
 from loop.core.denial import line_of
 from loop.core.mask import masked
 from loop.core.result import Result
+from loop.core.task import Task
+from loop.core.task_id import children_of
 from loop.errors import NotFound, WrongState
 from loop.git.command import GitError, Repository, repository_of, shown
 from loop.git.diff import Lines, diff_text
@@ -48,7 +50,7 @@ def review(
     repository = repository_of(project.root)
     steps = [Step(r.before, r.after) for r in located.task.runs if r.before and r.after]
     if repository is None or not steps:
-        return _fitting(result, {"note": "no snapshots of it: changes can't be shown or undone"})
+        return _fitting(result, {"note": _why_nothing(located.task)})
     try:
         changed = changed_over(repository, steps)
         names = [name for name in sorted(changed) if _below(name, path)]
@@ -62,6 +64,13 @@ def review(
         return data | _diff(repository, [changed[n] for n in names], lines, max_bytes)
     except GitError as error:
         return _fitting(result, {"note": f"changes can't be shown: {error}"})
+
+
+def _why_nothing(task: Task) -> str:
+    if task.children:
+        some = ", ".join(children_of(task.id, min(task.children, 10)))
+        return f"its subtasks did the work, so review them: {some}"
+    return "no snapshots of it: changes can't be shown or undone"
 
 
 def _fitting(result: Result, work: dict[str, Any]) -> dict[str, Any]:

@@ -7,13 +7,18 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
+from loop.actions.context import prompt_context
+from loop.actions.left_behind import left_behind
 from loop.actions.ready import Ready
 from loop.actions.recover import void
 from loop.actions.verification import commands_of, make_baseline, remember
 from loop.builder.command import arguments, environment, verification_environment
 from loop.builder.permissions import settings_for
 from loop.builder.prepare import launcher_command, write_run_files
+from loop.builder.role import role_text
 from loop.builder.sessions import session_to_resume
+from loop.core.graph import Graph
+from loop.core.last_attempt import what_it_left
 from loop.core.prompt import compose
 from loop.core.rule_set import ROLES
 from loop.core.rules import rule_path
@@ -25,6 +30,7 @@ from loop.git.snapshot import ref_of, take
 from loop.store import queue
 from loop.store.paths import Project
 from loop.store.project_files import Pause
+from loop.store.run_files import cancel_reason
 from loop.store.scan import locate
 from loop.templates import template
 
@@ -68,8 +74,17 @@ def unclaim(project: Project, task: Task, problem: NotReady, now: datetime) -> b
     )
 
 
-def prepare(project: Project, task: Task, ready: Ready, env: Mapping[str, str]) -> Prepared:
-    """Takes the snapshot before the run and writes its files; bears repetition."""
+def prepare(
+    project: Project,
+    task: Task,
+    ready: Ready,
+    env: Mapping[str, str],
+    graph: Graph | None = None,
+) -> Prepared:
+    """Takes the snapshot before the run and writes its files; bears repetition.
+
+    `graph` is that of the queued tasks; None: they are looked at.
+    """
     task = _with_snapshot(project, task, ready.config.checkpoint.max_file_mb)
     task = _with_baseline(project, task, ready, env)
     run = task.runs[-1]
@@ -80,13 +95,32 @@ def prepare(project: Project, task: Task, ready: Ready, env: Mapping[str, str]) 
         run,
         ready.config,
         settings=_settings(project, task, ready),
-        role=template("roles/builder.md"),
+        role=_role(project, task),
         resume=resume,
     )
-    prompt = compose(task, project=project.name, continued=resume)
+    context = prompt_context(project, task, ready.config, run.started, graph)
+    prompt = compose(
+        task,
+        project=project.name,
+        continued=resume,
+        context=context,
+        left=_left(project, task),
+        prefix=ready.config.commit_prefix,
+    )
     launch = write_run_files(project, task, run, ready.config, argv=argv, prompt=prompt)
     builder_env = environment(env, project, task, run, ready.config, ready.claude)
     return Prepared(task, launcher_command(launch), builder_env)
+
+
+def _role(project: Project, task: Task) -> str:
+    """What every Builder is told of its part, and the role that the task gives it."""
+    return f"{template('roles/builder.md')} {role_text(project, task.role)[0]}"
+
+
+def _left(project: Project, task: Task) -> str:
+    """What earlier runs of the task left in the files; empty when nothing."""
+    repository = repository_of(project.root) if len(task.runs) > 1 else None
+    return what_it_left(*left_behind(repository, task)) if repository else ""
 
 
 def _settings(project: Project, task: Task, ready: Ready) -> Path:
@@ -109,7 +143,7 @@ def _with_baseline(project: Project, task: Task, ready: Ready, env: Mapping[str,
     checks = verification_environment(env, project, task)
 
     def unwanted() -> bool:
-        return queue.cancel_reason(project, task.id) is not None
+        return cancel_reason(project, task.id) is not None
 
     passed = make_baseline(project, repository, task, ready.config, checks, unwanted)
     if not passed:

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from loop.core.event import Actor
-from loop.core.graph import in_order
+from loop.core.order import before
 from loop.core.task import TaskFields
 from loop.errors import BadInput
 from loop.store import queue
@@ -34,5 +34,5 @@ def submit(
 
 def position(view: QueueView, task_id: str) -> int | None:
     """The place of a task in the queue, 1 for the next; None when it is not waiting."""
-    order = [task.id for task in in_order(view.tasks.values())]
-    return order.index(task_id) + 1 if task_id in order else None
+    task = view.tasks.get(task_id)
+    return None if task is None else 1 + before(task, view.tasks.values())

@@ -23,6 +23,7 @@ import msgspec
 from loop.core.event import Actor, Undone
 from loop.core.result import Result, Undo, result_dict
 from loop.core.task import Task, title_of
+from loop.core.task_id import children_of
 from loop.errors import Busy, NotFound, WrongState
 from loop.git.checkpoint import checkpoint
 from loop.git.command import Repository, repository_of, shown
@@ -90,6 +91,11 @@ def _work_of(repository: Repository, task: Task, result: Result) -> _Work:
     if len(undos) % 2:
         return _Work(list(last.values()), True)
     steps = [Step(run.before, run.after) for run in task.runs if run.before and run.after]
+    if not steps and task.children:
+        last_first = ", ".join(children_of(task.id, task.children)[:-11:-1])
+        raise NotFound(
+            f"task {task.id} did nothing itself; undo its subtasks, the last first: {last_first}"
+        )
     if not steps:
         raise NotFound(f"task {task.id} has no snapshots, so nothing can be undone")
     # Where an undo was taken back by force, what stood there before that comes back.

@@ -11,6 +11,7 @@ import msgspec
 from loop.builder.stream import read_run
 from loop.core.config import Config
 from loop.core.outcome import Ending
+from loop.core.role import leaves_notes
 from loop.core.task import Run, Task
 from loop.core.transcript import Transcript
 from loop.store.files import read, read_end
@@ -43,6 +44,7 @@ def ending_of(
         judged_at=datetime.now().astimezone(),
         refusals=_number(guard.get("refusals")) or 0,
         guard_trouble=_text(guard.get("trouble")),
+        leaves_notes=leaves_notes(task.role),
         readme_missing=guard.get("gave_up") is True,
         swept=tuple(
             str(process.get("command"))

@@ -1,66 +1,13 @@
-"""Changing tasks: add, edit, requeue, cancel. The person is the actor `user`."""
+"""Changing tasks: edit, requeue, remove, cancel; and next. The person is the actor `user`."""
 
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
-from loop.cli.parser import Command, UsageError, name
-from loop.cli.task_fields import (
-    field_arguments,
-    fields_to_add,
-    fields_to_edit,
-    flags_named,
-    given_fields,
-)
-
-
-def _add_arguments(parser: ArgumentParser) -> None:
-    # Not required here: an option before it has taken it, and that has to be said.
-    parser.add_argument(
-        "title", nargs="?", help="what it is called; alone, it is what is to be done, too"
-    )
-    parser.add_argument("description", nargs="?", help="what is to be done")
-    field_arguments(parser)
-    parser.add_argument(
-        "--key",
-        metavar="K",
-        type=name,
-        help="a name of your own: sending the same under it again queues it once",
-    )
-
-
-def add(given: Namespace) -> int:
-    """Queues a task."""
-    from loop.actions.submit import position, submit
-    from loop.cli.place import project_of, utc_now
-    from loop.cli.printing import show, write_json
-    from loop.cli.view import View, cell, glyph
-    from loop.core.task import title_of
-    from loop.store.project_files import read_owner
-    from loop.store.scan import QueueScan, locate
-
-    if given.title is None:
-        raise UsageError("add: give the title first: `loop add TITLE --instruction TEXT ...`")
-    project, now = project_of(given), utc_now()
-    with flags_named(title="title"):
-        fields = fields_to_add(given)
-        sent = submit(project, fields, given.key, "user", now)
-    task = sent.task
-    state = locate(project, task.id, now).state
-    place = position(QueueScan(project, utc_now).look(), task.id)
-    if given.json:
-        write_json({"id": task.id, "state": state, "position": place, "note": sent.note})
-        return 0
-    at = f", number {place} in the queue" if place else ""
-    view = View().line(
-        glyph(state), " ", cell(task.id, "bold"), f" {state}{at}: ", cell(title_of(task))
-    )
-    if sent.note:
-        view.line(cell(f"not queued again: {sent.note}"), indent=2)
-    elif read_owner(project) is None:
-        view.line(cell("no worker is open; `loop work` runs it", "dim"), indent=2)
-    show(view)
-    return 0
+from loop.cli.parser import Command
+from loop.cli.task_fields import field_arguments, fields_to_edit, flags_named, given_fields
+from loop.cli.task_status import ENDED, end, run_again, status_word
+from loop.cli.wording import for_person, listed
 
 
 def _id_argument(parser: ArgumentParser) -> None:
@@ -70,25 +17,49 @@ def _id_argument(parser: ArgumentParser) -> None:
 def _edit_arguments(parser: ArgumentParser) -> None:
     _id_argument(parser)
     parser.add_argument("--title", metavar="TEXT", help="what it is called")
+    parser.add_argument(
+        "--desc", metavar="TEXT", action="append", default=[], help="what is to be done"
+    )
+    parser.add_argument(
+        "--status",
+        metavar="S",
+        type=status_word,
+        help="done or failed ends it by hand; pending has it run again",
+    )
     field_arguments(parser)
 
 
 def edit(given: Namespace) -> int:
-    """Changes a queued task."""
+    """Changes a queued task, or what has become of one."""
     from loop.actions.change import edit as change
     from loop.cli.place import project_of, utc_now
     from loop.cli.printing import say, write_json
     from loop.core.task import task_dict, title_of
+    from loop.store.scan import locate
 
-    project = project_of(given)
+    project, now = project_of(given), utc_now()
     with flags_named():
         fields = fields_to_edit(given)
-        task = change(project, given.task_id, fields, "user", utc_now())
-    changed = sorted(given_fields(fields))
+        changed = sorted(given_fields(fields))
+        state = locate(project, given.task_id, now).state
+        if given.status == "queued" and state in ENDED:
+            run_again(project, given.task_id, fields, now)
+            changed.append("status")
+        else:
+            if changed or given.status is None:
+                change(project, given.task_id, fields, "user", now)
+            if given.status not in (None, state) and end(project, given.task_id, given.status, now):
+                changed.append("status")
+    located = locate(project, given.task_id, now)
+    task = located.task
     if given.json:
-        write_json({"id": task.id, "changed": changed, "task": task_dict(task)})
+        data = {"id": task.id, "state": located.state, "changed": changed, "task": task_dict(task)}
+        write_json(data)
+    elif changed:
+        is_now = f", it is {located.state} now" if "status" in changed else ""
+        say(f"✓ {task.id} changed ({', '.join(changed)}){is_now}: {title_of(task)}")
     else:
-        say(f"✓ {task.id} changed ({', '.join(changed)}): {title_of(task)}")
+        say(f"{task.id} is {located.state} already; nothing was changed")
     return 0
 
 
@@ -124,6 +95,59 @@ def requeue(given: Namespace) -> int:
     return 0
 
 
+def _remove_arguments(parser: ArgumentParser) -> None:
+    _id_argument(parser)
+    parser.add_argument(
+        "--force", action="store_true", help="also when other tasks stand on it; they are blocked"
+    )
+
+
+def remove(given: Namespace) -> int:
+    """Takes a waiting task out of the queue; it ends as cancelled."""
+    from loop.actions.change import remove as take_out
+    from loop.cli.place import project_of, utc_now
+    from loop.cli.printing import show, write_json
+    from loop.cli.view import View, cell, glyph
+
+    done = take_out(project_of(given), given.task_id, "user", utc_now(), force=given.force)
+    task_id = done.located.task.id
+    if given.json:
+        data = {"id": task_id, "state": done.located.state}
+        write_json(data | {"subtasks": done.subtasks, "blocked": done.blocked})
+        return 0
+    also = f" with {listed(done.subtasks)}" if done.subtasks else ""
+    view = View().line(
+        glyph("failure"), " ", cell(task_id, "bold"), f" removed{also}; ",
+        cell(f"`loop requeue {task_id}` brings it back"),
+    )  # fmt: skip
+    if done.blocked:
+        are = "is" if len(done.blocked) == 1 else "are"
+        view.line(cell(f"{listed(done.blocked)} {are} blocked now", "yellow"), indent=2)
+    show(view)
+    return 0
+
+
+def following(given: Namespace) -> int:
+    """Prints the task that runs next; 1 when none is ready."""
+    from loop.actions.waiting import why_none
+    from loop.cli.place import project_of, utc_now
+    from loop.cli.printing import say, write_json
+    from loop.core.task import task_dict, title_of
+    from loop.store.next_task import next_task
+    from loop.store.scan import QueueScan
+
+    project, now = project_of(given), utc_now()
+    task = next_task(project, now)
+    why = None if task else why_none(project, QueueScan(project, utc_now).look(), now)
+    if given.json:
+        write_json({"next": task_dict(task) if task else None} | ({"why": why} if why else {}))
+    elif task is None:
+        say(f"no task is ready: {for_person(str(why))}")
+    else:
+        say(f"· {task.id}  {title_of(task)}")
+    return 0 if task else 1
+
+
 def cancel(given: Namespace) -> int:
     """Cancels a task, queued or running."""
     from loop.actions.change import cancel as call_off
@@ -147,19 +171,14 @@ def cancel(given: Namespace) -> int:
 
 COMMANDS = (
     Command(
-        "add",
-        "Day by day",
-        "queue a task",
-        "Queue a task for Claude Code. The description, every --instruction and the text of\n"
-        "--file are what is to be done, in this order; with a title alone, the title is.",
-        _add_arguments,
-        add,
-    ),
-    Command(
         "edit",
         "Day by day",
         "change a queued task",
-        "Change fields of a task that is still queued. What is not given stays as it is.",
+        "Change fields of a task that is still queued. What is not given stays as it is;\n"
+        "--depends '' empties it. --status done or failed ends a task by hand, as success or\n"
+        "failure, also one that has ended otherwise; --status pending has one that has ended\n"
+        "run again. Only a worker starts a run, and blocked is what a task is while one that it\n"
+        "depends on has failed.",
         _edit_arguments,
         edit,
     ),
@@ -171,6 +190,25 @@ COMMANDS = (
         "question or say what was wrong.",
         _requeue_arguments,
         requeue,
+    ),
+    Command(
+        "remove",
+        "Day by day",
+        "take a waiting task out of the queue",
+        "Take a task that waits out of the queue. It ends as cancelled; nothing is deleted.\n"
+        "Its open subtasks go with it. Refused while it runs, and while others stand on it unless\n"
+        "--force is given: then those are blocked, and named.",
+        _remove_arguments,
+        remove,
+    ),
+    Command(
+        "next",
+        "Look",
+        "print the task that runs next",
+        "Print the task that runs next: the first by priority and id of those that are ready.\n"
+        "When none is, say why, and exit with 1.",
+        lambda parser: None,
+        following,
     ),
     Command(
         "cancel",

@@ -7,14 +7,40 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from loop import __version__
-from loop.cli import allow, changes, log, pausing, review, service, setup, status, timeline
+from loop.cli import (
+    adding,
+    allow,
+    changes,
+    importing,
+    log,
+    pausing,
+    reset,
+    review,
+    service,
+    setup,
+    status,
+    timeline,
+)
 from loop.cli.parser import Command, UsageError, folder, parse
 from loop.cli.printing import write
 
 GROUPS = ("Set up", "Day by day", "Look")
 COMMANDS: dict[str, Command] = {
     command.name: command
-    for module in (setup, allow, service, changes, pausing, review, status, timeline, log)
+    for module in (
+        setup,
+        allow,
+        importing,
+        service,
+        adding,
+        changes,
+        pausing,
+        reset,
+        review,
+        status,
+        timeline,
+        log,
+    )
     for command in module.COMMANDS
 }
 _HINT = "`loop --help` lists the commands"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 
 from loop.cli.view import Cell, View, cell, glyph
-from loop.cli.wording import counted, dollars, one_line, pause_reason, short_time, span
+from loop.cli.wording import counted, dollars, listed, one_line, pause_reason, short_time, span
 
 Fields = Mapping[str, object]
 Row = tuple[Cell, ...]
@@ -110,6 +110,8 @@ def _started(event: Fields) -> str:
 
 def _completed(event: Fields) -> str:
     status, reason = event.get("status"), event.get("reason")
+    if reason in ("by_hand", "subtasks"):  # no run, so no cost
+        return f"{status}, {'by hand' if reason == 'by_hand' else 'by its subtasks'}"
     words = [str(status) if reason in (None, status) else f"{status}: {reason}"]
     words.append(dollars(event.get("cost_usd")))
     if event.get("commit_hash"):
@@ -151,6 +153,14 @@ def _undone(event: Fields) -> str:
     return f"undone: {counted(len(paths), 'path')}" if isinstance(paths, list) else "undone"
 
 
+def _reset(event: Fields) -> str:
+    words = [f"{event.get('cleared', 0)} put away", f"{event.get('cancelled', 0)} cancelled"]
+    put_back = event.get("put_back")
+    words += [f"{listed(put_back)} put back"] if isinstance(put_back, list) and put_back else []
+    words += [f"see {event['folder']}"] if event.get("folder") else []
+    return f"queue reset{' (hard)' if event.get('hard') else ''}: {', '.join(words)}"
+
+
 def _unknown(event: Fields) -> str:
     return str(event.get("event", "")).replace("_", " ")
 
@@ -166,6 +176,7 @@ _WORDS: dict[str, Callable[[Fields], str]] = {
     "task_blocked": lambda event: f"blocked by {event.get('cause')}",
     "escalated_to_user": lambda event: f"asks you: {event.get('question')}",
     "queue_paused": _paused,
+    "queue_reset": _reset,
     "queue_resumed": lambda event: "queue resumed",
     "run_recovered": _recovered,
     "checkpoint_skipped": lambda event: "no checkpoint",

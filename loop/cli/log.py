@@ -36,6 +36,7 @@ def log(given: Namespace) -> int:
     """
     from loop.cli.place import project_of, utc_now
     from loop.errors import NotFound
+    from loop.store.archive import log_of
     from loop.store.scan import locate
 
     if given.raw and given.json:
@@ -43,7 +44,7 @@ def log(given: Namespace) -> int:
     project = project_of(given)
     located = locate(project, given.task_id, utc_now())
     task_id = located.task.id
-    path = project.log(task_id)
+    path = log_of(project, task_id)
     if not path.exists() and not given.follow:
         raise NotFound(f"task {task_id} has no log: it is {located.state} and has not run")
     blocks = _following(project, task_id, path) if given.follow else _blocks(path, 0)

@@ -150,3 +150,8 @@ def name(text: str) -> str:
 def _wrong(allowed: str, text: str) -> argparse.ArgumentTypeError:
     shown = text if len(text) <= 60 else f"{text[:59]}…"
     return argparse.ArgumentTypeError(f"give {allowed}, not {shown!r}")
+
+
+def ids(text: str) -> list[str]:
+    """Ids of tasks behind one option, with commas between; none for an empty text."""
+    return [part.strip() for part in text.split(",") if part.strip()]

@@ -14,7 +14,7 @@ def _pause_arguments(parser: ArgumentParser) -> None:
 def pause(given: Namespace) -> int:
     """Pauses the queue."""
     from loop.actions.change import pause as hold
-    from loop.actions.status import pause_data
+    from loop.actions.held import pause_data
     from loop.cli.place import project_of, utc_now
     from loop.cli.printing import say, write_json
     from loop.cli.wording import pause_reason
@@ -37,7 +37,7 @@ def pause(given: Namespace) -> int:
 def resume(given: Namespace) -> int:
     """Lifts the pause."""
     from loop.actions.change import resume as lift
-    from loop.actions.status import pause_data
+    from loop.actions.held import pause_data
     from loop.cli.place import project_of, utc_now
     from loop.cli.printing import say, write_json
     from loop.cli.wording import pause_reason

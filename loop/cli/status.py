@@ -21,6 +21,10 @@ _LOOKS = 5
 
 def _status_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("task_id", metavar="ID", nargs="?", help="a task, to see it in full")
+    parser.add_argument("--all", action="store_true", help="every task, however many there are")
+    parser.add_argument(
+        "--graph", action="store_true", help="print the waiting tasks as a Mermaid diagram"
+    )
 
 
 def status(given: Namespace) -> int:
@@ -41,7 +45,13 @@ def status(given: Namespace) -> int:
 
     from loop.cli.status_view import status_view
 
-    data = _Look(project).at_all(now)
+    if given.graph:
+        from loop.cli.mermaid import mermaid
+        from loop.cli.printing import write
+
+        write(mermaid(_Look(project).graph(now)))
+        return 0
+    data = _Look(project).at_all(now, whole=given.all)
     if given.json:
         write_json(data)
     else:
@@ -50,13 +60,14 @@ def status(given: Namespace) -> int:
 
 
 def _one(project: Project, task_id: str, now: datetime) -> dict[str, Any]:
-    from loop.actions.status import ProgressReader, task_in_full
-    from loop.store.scan import locate
+    from loop.actions.one_task import task_in_full
+    from loop.actions.progress import ProgressReader
+    from loop.store.scan import QueueScan, locate
 
-    data = task_in_full(project, task_id, 0, now)
+    data = task_in_full(project, QueueScan(project, lambda: now).look(), task_id, 0, now)
     if data["state"] == "running":
         task = locate(project, task_id, now).task
-        if task.runs:
+        if task.runs and not task.children:
             data["progress"] = ProgressReader(project).progress(task, now)
     return data
 
@@ -65,7 +76,7 @@ class _Look:
     """Looks again and again; reads everything anew only when something happened."""
 
     def __init__(self, project: Project) -> None:
-        from loop.actions.status import ProgressReader
+        from loop.actions.progress import ProgressReader
         from loop.cli.place import utc_now
         from loop.store.scan import QueueScan
 
@@ -76,11 +87,17 @@ class _Look:
         self._looks = 0
         self._data: dict[str, Any] = {}
 
-    def at_all(self, now: datetime) -> dict[str, Any]:
-        """Everything that status shows, read from the files."""
-        from loop.actions.status import overview
+    def at_all(self, now: datetime, *, whole: bool = False) -> dict[str, Any]:
+        """Everything that status shows, read from the files; `whole`, however much it is."""
+        from loop.actions.overview import overview
 
-        return overview(self._project, self._scan.look(), os.environ, now)
+        return overview(self._project, self._scan.look(), os.environ, now, whole=whole)
+
+    def graph(self, now: datetime) -> list[dict[str, Any]]:
+        """All tasks that have not ended as rows, with the parts of those."""
+        from loop.actions.overview import graph_rows
+
+        return graph_rows(self._project, self._scan.look(), now)
 
     def at_news(self, now: datetime) -> dict[str, Any]:
         """The same, read anew when the timeline has grown; else only how far the run is."""
@@ -122,11 +139,12 @@ def watch(given: Namespace) -> int:
     from loop.cli.terminal import Terminal, drawn
 
     look = _Look(project)
-    with Live(console=Terminal(), auto_refresh=False) as live:
+    console = Terminal()
+    with Live(console=console, auto_refresh=False) as live:
         while True:
             now = utc_now()
             view = status_view(look.at_news(now), now)
-            live.update(drawn(view.line().line("Ctrl-C ends it")), refresh=True)
+            live.update(drawn(view.line().line("Ctrl-C ends it"), console.width), refresh=True)
             time.sleep(_LOOK_S)
 
 
@@ -135,8 +153,10 @@ COMMANDS = (
         "status",
         "Look",
         "show what runs, what waits and what has ended; or one task",
-        "Show who works on the queue, what runs, what waits in its order and what has ended.\n"
-        "With an id, show that task in full.",
+        "Show who works on the queue, what runs, what waits in its order and what has ended. A\n"
+        "subtask stands under its parent; behind a task stands what it waits for, or who blocks\n"
+        "it. With an id, show that task in full. --graph prints what waits for a document that\n"
+        "draws Mermaid diagrams.",
         _status_arguments,
         status,
     ),

@@ -1,4 +1,4 @@
-"""How the queue is shown to people. Made from what actions/status.py says, and nothing else."""
+"""How the queue is shown to people. Made from what actions/overview.py says, and nothing else."""
 
 from __future__ import annotations
 
@@ -7,9 +7,7 @@ from typing import Any
 
 from loop.cli.event_rows import progress_words
 from loop.cli.view import Cell, View, Words, cell, glyph
-from loop.cli.wording import dollars, pause_reason, short_time
-
-_SHOWN = 10
+from loop.cli.wording import dollars, listed, pause_reason, short_time, span
 
 
 def status_view(data: dict[str, Any], now: datetime) -> View:
@@ -21,10 +19,12 @@ def status_view(data: dict[str, Any], now: datetime) -> View:
     if data["problem"]:
         view.line("problem  ", glyph("failure"), " ", cell(data["problem"], "red"))
     rows, counts = data["tasks"], data["counts"]
-    _running(view, [row for row in rows if row["state"] == "running"])
-    _waiting(view, [row for row in rows if row["state"] == "queued"], counts["queued"])
-    ended = [row for row in rows if row["state"] not in ("running", "queued")]
-    _ended(view, ended, counts["settled"])
+    _running(view, [row for row in rows if row["state"] == "running" and "parts" not in row])
+    tree = [row for row in rows if row.get("waits")]
+    waiting = sum(count for name, count in counts.items() if name not in _NOT_WAITING)
+    _waiting(view, tree, waiting, counts.get("blocked", 0))
+    ended = [row for row in rows if row["state"] != "running" and not row.get("waits")]
+    _ended(view, ended, counts["settled"] - sum(_has_ended(row) for row in tree))
     if data.get("invalid"):
         view.heading("Files that are no tasks")
         view.rows(
@@ -71,28 +71,77 @@ def _running(view: View, rows: list[dict[str, Any]]) -> None:
             view.line(cell(progress_words(row["progress"]), "dim"), indent=3)
 
 
-def _waiting(view: View, rows: list[dict[str, Any]], count: int) -> None:
-    if not count:
+def _waiting(view: View, rows: list[dict[str, Any]], count: int, blocked: int) -> None:
+    if not rows:
         return
-    view.heading(f"Waiting ({count})")
+    view.heading(f"Waiting ({count}, {blocked} blocked)" if blocked else f"Waiting ({count})")
     view.rows(
-        (*_task(row), cell("" if row["priority"] == "normal" else row["priority"]))
-        for row in rows[:_SHOWN]
+        ((*_branch(row), cell(_standing(row), _STYLES.get(row["state"], ""))) for row in rows),
+        cut=2,
     )
-    _more(view, count - len(rows[:_SHOWN]))
+    _more(view, count - sum(not _has_ended(row) and row["state"] != "running" for row in rows))
+
+
+#: Counts of what does not wait.
+_NOT_WAITING = ("running", "parents_under_way", "settled")
+_STYLES = {"blocked": "red", "failure": "red", "success": "dim", "needs_input": "yellow"}
+
+
+def _has_ended(row: dict[str, Any]) -> bool:
+    return "reason" in row
+
+
+def _runs(row: dict[str, Any]) -> bool:
+    return row["state"] == "running" and "parts" not in row
+
+
+def _branch(row: dict[str, Any]) -> tuple[Cell, ...]:
+    """A task of the tree; a subtask stands under its parent."""
+    depth = row["id"].count(".")
+    branch = "  " * (depth - 1) + "└ " if depth else ""
+    return glyph(row["state"]), cell(branch + row["id"], "bold"), cell(row["title"])
+
+
+def _standing(row: dict[str, Any]) -> str:
+    """How a task of the tree stands."""
+    if _has_ended(row):
+        return _ending(row)
+    words = [] if row["priority"] == "normal" else [str(row["priority"])]
+    if row.get("next"):
+        words.append("next")
+    if row["state"] == "blocked":
+        words.append(f"blocked by {row['cause']} ({row.get('cause_reason', 'failed')})")
+    elif _runs(row):
+        words.append(f"runs {span(row.get('progress', {}).get('elapsed_s', 0))}")
+    if row.get("waits_for") and row["state"] != "blocked":
+        asking = row.get("asking", [])
+        names = [f"{n} (asks)" if n in asking else n for n in row["waits_for"]]
+        words.append(f"waits for {listed(names, 3)}")
+    if "parts" in row:
+        words += _parts(row)
+    return ", ".join(words)
+
+
+def _parts(row: dict[str, Any]) -> list[str]:
+    parts, cost = row["parts"], row.get("cost_usd")
+    words = [f"{parts.get('success', 0)} of {sum(parts.values())} done"]
+    words += [f"{parts['failure']} failed"] if parts.get("failure") else []
+    words += [f"{parts['needs_input']} asks"] if parts.get("needs_input") else []
+    return words + ([dollars(cost)] if cost else [])
 
 
 def _ended(view: View, rows: list[dict[str, Any]], count: int) -> None:
-    if not count:
+    if not rows:
         return
-    view.heading("Ended")
-    view.rows((*_task(row), cell(_ending(row), glyph(row["state"]).style)) for row in rows[:_SHOWN])
-    _more(view, count - len(rows[:_SHOWN]))
+    view.heading(f"Ended ({count})" if count > len(rows) else "Ended")
+    endings = ((*_task(row), cell(_ending(row), glyph(row["state"]).style)) for row in rows)
+    view.rows(endings, wrapped=2)
+    _more(view, count - len(rows))
 
 
 def _more(view: View, count: int) -> None:
     if count > 0:
-        view.line(cell(f"and {count} more", "dim"), indent=3)
+        view.line(cell(f"and {count} more; --all shows them", "dim"), indent=3)
 
 
 def _task(row: dict[str, Any]) -> tuple[Cell, ...]:
@@ -101,5 +150,18 @@ def _task(row: dict[str, Any]) -> tuple[Cell, ...]:
 
 def _ending(row: dict[str, Any]) -> str:
     reason = row.get("reason")
-    words = row["state"] if reason in (None, row["state"]) else f"{row['state']}: {reason}"
-    return f"{words}, {dollars(row.get('cost_usd'))}"
+    words = [row["state"] if reason in (None, row["state"]) else f"{row['state']}: {reason}"]
+    words = [_BY_HAND.get(word, word) for word in words]
+    if reason not in ("by_hand", "subtasks"):
+        words.append(dollars(row.get("cost_usd")))
+    if row.get("duration_s"):
+        words.append(span(row["duration_s"]))
+    return ", ".join(words)
+
+
+_BY_HAND = {
+    "success: by_hand": "success, by hand",
+    "failure: by_hand": "failure, by hand",
+    "success: subtasks": "success, all its subtasks",
+    "failure: subtasks": "failure, by a subtask",
+}

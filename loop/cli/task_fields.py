@@ -8,16 +8,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from loop.cli.parser import number, priority, whole
+from loop.cli.parser import ids, number, priority, whole
 
 if TYPE_CHECKING:
     from loop.core.task import TaskFields
 
 #: Arguments that are fields of a task under the same name.
 _SAME = ("title", "priority", "type", "target", "timeout_minutes", "max_turns", "max_budget_usd",
-         "model", "max_attempts")  # fmt: skip
+         "model", "max_attempts", "role")  # fmt: skip
 _TITLE_CHARACTERS = 300
-_FLAGS = {"instructions": "--instruction", "acceptance_criteria": "--criteria"}
+_FLAGS = {"instructions": "--instruction", "acceptance_criteria": "--criteria",
+          "depends_on": "--depends", "parent": "--parent"}  # fmt: skip
 
 
 def field_arguments(parser: ArgumentParser) -> None:
@@ -29,6 +30,9 @@ def field_arguments(parser: ArgumentParser) -> None:
     add("--type", metavar="T", help="the kind of work, such as implementation")
     add("--target", metavar="T", help="the path that it is about")
     add("--criteria", metavar="C", nargs="+", action="extend", help="when it is done")
+    add("--depends", metavar="A,B", type=ids, action="extend",
+        help="tasks that must have succeeded first")  # fmt: skip
+    add("--role", metavar="R", help="architect, developer, tester or one of the project's own")
     add("--timeout-minutes", metavar="N", type=number(0, more_than=True), help="limit of a run")
     add("--max-turns", metavar="N", type=whole(1), help="limit of a run")
     add("--max-budget-usd", metavar="N", type=number(0, more_than=True), help="limit of a run")
@@ -57,7 +61,7 @@ def fields_to_edit(given: Namespace) -> TaskFields:
     Raises:
         BadInput: a field or the file is wrong.
     """
-    return _fields(given, _instructions(given))
+    return _fields(given, [*given.desc, *_instructions(given)])
 
 
 def _instructions(given: Namespace) -> list[str]:
@@ -71,10 +75,30 @@ def _fields(given: Namespace, instructions: list[str]) -> TaskFields:
     values: dict[str, Any] = {key: getattr(given, key) for key in _SAME}
     values["instructions"] = instructions or None
     values["acceptance_criteria"] = given.criteria
+    values["depends_on"] = None if given.depends is None else list(dict.fromkeys(given.depends))
+    values["parent"] = getattr(given, "parent", None)
     return convert({k: v for k, v in values.items() if v is not None}, TaskFields)
 
 
 def _text_of(file: str) -> str:
+    from loop.errors import BadInput
+
+    shown = "stdin" if file == "-" else file
+    try:
+        text = bytes_of("--file", file).decode("utf-8-sig")
+    except ValueError:
+        raise BadInput("--file", f"{shown} is no text in UTF-8") from None
+    if not text.strip():
+        raise BadInput("--file", f"{shown} is empty")
+    return text
+
+
+def bytes_of(flag: str, file: str) -> bytes:
+    """What is in a file that a flag names; `-` is stdin.
+
+    Raises:
+        BadInput: it can't be read, or is larger than a task may be.
+    """
     from pathlib import Path
 
     from loop.core.checks import MAX_TASK_BYTES
@@ -87,16 +111,12 @@ def _text_of(file: str) -> str:
         else:
             with Path(file).open("rb") as stream:
                 data = stream.read(MAX_TASK_BYTES + 1)
-        text = data.decode("utf-8-sig")
-    except OSError as error:
-        raise BadInput("--file", f"{shown} can't be read: {error.strerror}") from None
-    except ValueError:
-        raise BadInput("--file", f"{shown} is no text in UTF-8") from None
+    except (OSError, ValueError) as error:  # a path with a NUL is a ValueError
+        why = error.strerror if isinstance(error, OSError) else "no path"
+        raise BadInput(flag, f"{shown} can't be read: {why}") from None
     if len(data) > MAX_TASK_BYTES:
-        raise BadInput("--file", f"{shown} is larger than 4 MB; name the file in the instructions")
-    if not text.strip():
-        raise BadInput("--file", f"{shown} is empty")
-    return text
+        raise BadInput(flag, f"{shown} is larger than 4 MB; name the file in the instructions")
+    return data
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from typing import Any
 
 from loop.cli.event_rows import progress_words
 from loop.cli.view import View, cell, glyph
-from loop.cli.wording import counted, dollars, one_line, short_time, span
+from loop.cli.wording import counted, dollars, listed, one_line, short_time, span
 from loop.core.denial import told
 
 _FIELDS = (
@@ -34,6 +34,7 @@ def task_view(data: dict[str, Any], now: datetime) -> View:
     shown.append(("created", short_time(task["created_at"], now)))
     view.rows(((cell(name, "dim"), cell(_words(value))) for name, value in shown), fixed=1,
               indent=2)  # fmt: skip
+    _standing(view, data)
     for name, heading in _LISTS:
         if task.get(name):
             view.heading(heading)
@@ -45,6 +46,27 @@ def task_view(data: dict[str, Any], now: datetime) -> View:
     if "result" in data:
         _result(view, data["result"], task["id"])
     return view
+
+
+def _standing(view: View, data: dict[str, Any]) -> None:
+    """What it stands on, its parts, what stands on it."""
+    if data.get("cause") and data["state"] == "blocked":
+        why = f" ({data['cause_reason']})" if data.get("cause_reason") else ""
+        view.line(cell(f"blocked by {data['cause']}{why}", "red"), indent=2)
+        view.line(cell(f"→ `loop requeue {data['cause']}` frees it once that succeeds", "dim"),
+                  indent=2)  # fmt: skip
+    for name, heading in (("dependencies", "Depends on"), ("subtasks", "Subtasks")):
+        if data.get(name):
+            view.heading(heading)
+            view.rows(
+                ((glyph(row["state"]), cell(row["id"], "bold"), cell(row.get("title", "")),
+                  cell(row["state"], "dim")) for row in data[name]),
+                indent=2,
+            )  # fmt: skip
+    if data.get("needed_by"):
+        view.heading("Needed by").line(cell(listed(data["needed_by"], 20)), indent=2)
+    if data.get("archived"):
+        view.line().line(cell(f"put away into {data['archived']}", "dim"), indent=2)
 
 
 def _title(task: dict[str, Any]) -> str:

@@ -19,6 +19,7 @@ GLYPHS = {
     "needs_input": ("?", "yellow"),
     "running": ("▶", "cyan"),
     "queued": ("·", "dim"),
+    "blocked": ("✗", "dim"),
     "paused": ("‖", "yellow"),
 }
 
@@ -38,11 +39,17 @@ class Line(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """Rows of cells under one another; the first `fixed` columns are never wrapped."""
+    """Rows of cells under one another; the first `fixed` columns are never wrapped.
+
+    The column `cut`, if any, is cut on a terminal, so that a row takes one line; of a table with a
+    column `wrapped`, only that one is wrapped.
+    """
 
     rows: list[tuple[Cell, ...]]
     fixed: int = 2
     indent: int = 0
+    cut: int | None = None
+    wrapped: int | None = None
 
 
 class Paragraph(NamedTuple):
@@ -83,11 +90,19 @@ class View:
             self.line()
         return self.line(cell(text, "bold"))
 
-    def rows(self, rows: Iterable[tuple[Cell, ...]], *, fixed: int = 2, indent: int = 0) -> View:
+    def rows(
+        self,
+        rows: Iterable[tuple[Cell, ...]],
+        *,
+        fixed: int = 2,
+        indent: int = 0,
+        cut: int | None = None,
+        wrapped: int | None = None,
+    ) -> View:
         """Adds rows; nothing when there are none."""
         found = list(rows)
         if found:
-            self.blocks.append(Rows(found, fixed, indent))
+            self.blocks.append(Rows(found, fixed, indent, cut, wrapped))
         return self
 
     def paragraph(self, text: object, *, indent: int = 0) -> View:

@@ -7,6 +7,7 @@ instead: control characters, and those that turn the direction of writing around
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from datetime import datetime
 
 from loop.core.mask import masked
@@ -79,6 +80,13 @@ def span(seconds: object) -> str:
 def dollars(cost: object) -> str:
     """US dollars; `cost unknown` when nobody knows."""
     return f"${cost:.2f}" if isinstance(cost, int | float) else "cost unknown"
+
+
+def listed(names: Sequence[str], most: int = 5) -> str:
+    """`41, 42 and 43`; of many the first few, and how many more there are."""
+    if len(names) > most:
+        return f"{', '.join(names[:most])} and {len(names) - most} more"
+    return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
 
 
 def counted(count: object, noun: str) -> str:

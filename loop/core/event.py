@@ -96,6 +96,19 @@ class QueueResumed(Event, tag="queue_resumed"):
     reason: str | None = None
 
 
+class QueueReset(Event, tag="queue_reset"):
+    """What had ended was put out of sight; with `hard`, all was."""
+
+    hard: bool
+    #: how many results were put away, and how many tasks that waited were cancelled for it
+    cleared: int
+    cancelled: int
+    #: tasks whose interrupted run was put back
+    put_back: list[str] = []
+    #: where it all is, relative to the project; None when nothing was put away
+    folder: str | None = None
+
+
 class RunRecovered(Event, tag="run_recovered"):
     """A run that an earlier worker had started was found and taken over."""
 

@@ -16,6 +16,7 @@ from typing import Literal
 from loop.core.denial import denials_of, line_of
 from loop.core.reset_time import from_epoch, reset_time
 from loop.core.result import Denial, Report, report_from
+from loop.core.split import usable_parts
 from loop.core.transcript import Ended, Transcript
 
 #: Reasons after which the worker itself tries again, while attempts last.
@@ -78,6 +79,8 @@ class Ending:
     judged_at: datetime | None = None
     #: what the verification said, when it failed the run; None when it did not
     red_after_green: str | None = None
+    #: the task's role changes no file: what it leaves are the notes of its report
+    leaves_notes: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +147,18 @@ class _Facts:
         return e.exit is None or e.exit in _KILLED
 
     @property
+    def splits(self) -> bool:
+        """The report hands on what is left to do as subtasks."""
+        reported = self.report is not None and self.report.outcome in ("done", "no_change_needed")
+        return reported and bool(self.report and usable_parts(self.report.subtasks))
+
+    @property
+    def other_work(self) -> bool:
+        """Its work is not in the files: subtasks, or notes where the role leaves only those."""
+        notes = self.report.notes if self.report else None
+        return self.splits or (self.ending.leaves_notes and bool(notes and notes.strip()))
+
+    @property
     def refused(self) -> bool:
         """The API says that the request itself is wrong: no model of that name, not allowed."""
         status = self.ended.api_error_status if self.ended else None
@@ -179,6 +194,8 @@ def _asks(f: _Facts) -> bool:
 
 
 def _says_nothing(f: _Facts) -> bool:
+    if f.splits:
+        return False
     if f.ending.mode == "schema":
         return f.report is None or not f.report.summary.strip()
     return not f.text.strip()
@@ -242,9 +259,9 @@ def _announces(f: _Facts) -> bool:
     In doubt it is none: an honest summary that fails a task with work in it does more harm.
     """
     said = _words(f.report, f.text)
-    if f.report is not None and f.report.outcome == "no_change_needed":
+    if f.splits or (f.report is not None and f.report.outcome == "no_change_needed"):
         return False
-    if not f.ending.changed and _BEGINNING.search(said):
+    if not f.ending.changed and not f.other_work and _BEGINNING.search(said):
         return True
     return any(
         (_PROMISE.search(sentence) or _STILL_RUNS.search(sentence)) and not _HONEST.search(sentence)
@@ -253,7 +270,7 @@ def _announces(f: _Facts) -> bool:
 
 
 def _denied(f: _Facts) -> bool:
-    return bool(f.ending.transcript.denials) and f.ending.changed == ()
+    return bool(f.ending.transcript.denials) and f.ending.changed == () and not f.other_work
 
 
 #: reason, status, test. Order is the rule.
@@ -389,6 +406,8 @@ def _warnings(status: str, facts: _Facts, denials: tuple[Denial, ...]) -> list[s
         found += [f"denied: {line_of(d)}" for d in denials]
     if facts.report and ending.transcript.report is None:
         found.append("the limit was reached at the guard's refusal; the refused report counts")
+    if status == "success" and facts.report:
+        found += _gaps(facts, facts.report)
     if ending.readme_missing:
         found.append("README.md has no new entry under Recent Changes")
     if ending.guard_trouble:
@@ -396,14 +415,23 @@ def _warnings(status: str, facts: _Facts, denials: tuple[Denial, ...]) -> list[s
     if ending.changed is None:
         why = ending.unseen or "not a git repository"
         found.append(f"{why}: changes are not listed and can't be undone")
-    elif facts.report and status == "success":
-        changed = ending.changed + ending.changed_earlier
-        missing = [p for p in facts.report.files_changed if not _is_changed(p, changed)]
-        if missing:
-            found.append("the report names files that the run did not change: "
-                         + ", ".join(missing[:20]))  # fmt: skip
     found += [f"left running after the run and ended: {command}" for command in ending.swept]
     return found
+
+
+def _gaps(facts: _Facts, report: Report) -> Iterator[str]:
+    """Where a report of success says more than can be seen, or less than others need."""
+    empty = len(report.subtasks) - len(usable_parts(report.subtasks))
+    if empty:
+        yield f"{empty} subtasks of the report say nothing and were left out"
+    if facts.ending.leaves_notes and not facts.other_work:
+        yield "the report has no notes: tasks that stand on this one learn only its summary"
+    if facts.ending.changed is None:
+        return
+    changed = facts.ending.changed + facts.ending.changed_earlier
+    missing = [path for path in report.files_changed if not _is_changed(path, changed)]
+    if missing:
+        yield f"the report names files that the run did not change: {', '.join(missing[:20])}"
 
 
 def _exit_warnings(status: str, facts: _Facts) -> Iterator[str]:

@@ -6,14 +6,30 @@ order, so that a bare description is not taken for context.
 
 from __future__ import annotations
 
+from typing import Final
+
+from loop.core.role import commit_prefix
 from loop.core.task import Run, Task, title_of
 
+#: What is not the task itself stands below this line.
+AROUND: Final = "Around this task:"
 
-def compose(task: Task, *, project: str, continued: bool, context: str = "") -> str:
+
+def compose(
+    task: Task,
+    *,
+    project: str,
+    continued: bool,
+    context: str = "",
+    left: str = "",
+    prefix: str = "feat",
+) -> str:
     """The prompt for the task's next run.
 
     `continued`: the Builder's earlier session goes on, so the history is not repeated.
     `context`: what else the Builder should know, ready to read; empty when there is nothing.
+    `left`: what earlier runs left in the files; empty when nothing.
+    `prefix`: of the commits of a developer.
     """
     parts = [f"Task {task.id} in {project}: {title_of(task)}"]
     if continued:
@@ -22,8 +38,14 @@ def compose(task: Task, *, project: str, continued: bool, context: str = "") -> 
     if not continued:
         parts.extend(_history(task))
     parts.extend(_news(task))
+    if left:
+        parts.append(left)
+    parts.append(
+        "Commits of this task are titled: "
+        f"{commit_prefix(task.role, prefix)}({task.id}): {title_of(task)}"
+    )
     if context:
-        parts.append(context)
+        parts.append(f"{AROUND}\n\n{context}")
     parts.append(_order(task))
     return "\n\n".join(parts) + "\n"
 

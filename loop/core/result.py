@@ -87,6 +87,8 @@ class Result(Struct, kw_only=True):
     verification: dict[str, Any] | None = None
     #: the Builder's notes for tasks that build on this one
     notes: str | None = None
+    #: of a parent that failed: the failed subtask at the root
+    cause: str | None = None
     #: an odd number means that the task is undone
     undos: list[Undo] = field(default_factory=list)
 
@@ -104,7 +106,8 @@ class Report(Struct, kw_only=True):
     verification: str | None = None
     next: str | None = None
     blockers: str | None = None
-    subtasks: list[dict[str, Any]] = field(default_factory=list)
+    #: as they were given; see core/split.py
+    subtasks: list[Any] = field(default_factory=list)
 
 
 _TEXT = {"type": "string"}
@@ -130,6 +133,8 @@ REPORT_SCHEMA: dict[str, Any] = {
         "blockers": _TEXT,
         "subtasks": {
             "type": "array",
+            "description": "with done, to split this task: what is left of it, which others "
+            "do then, each knowing only its own entry and your notes; empty otherwise",
             "items": {
                 "type": "object",
                 "properties": {

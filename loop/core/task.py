@@ -14,7 +14,7 @@ from msgspec import Meta, Struct, field
 
 from loop.core.checks import MAX_DEPTH, MAX_TASK_BYTES, clean_text, convert
 from loop.core.mask import masked
-from loop.core.task_id import checked_id
+from loop.core.task_id import checked_id, is_id
 from loop.errors import BadInput
 
 Priority = Literal["high", "normal", "low"] | Annotated[int, Meta(ge=-1_000_000, le=1_000_000)]
@@ -29,6 +29,8 @@ Turns = Annotated[int, Meta(ge=1, le=10_000)]
 Dollars = Annotated[float, Meta(gt=0, le=10_000)]
 Attempts = Annotated[int, Meta(ge=1, le=20)]
 Count = Annotated[int, Meta(ge=1)]
+#: Subtasks of one task.
+Children = Annotated[int, Meta(ge=0, le=99_999)]
 
 
 class Run(Struct, omit_defaults=True, kw_only=True, gc=False):
@@ -107,6 +109,8 @@ class Task(Struct, omit_defaults=True, kw_only=True, gc=False):
     note_to_run: str | None = None
     #: the next run starts without the memory of the last one
     fresh: bool = False
+    #: how many subtasks it was split into; with any, it is not run itself
+    children: Children = 0
     #: keys of the file that are not ours
     extra: dict[str, Any] = field(default_factory=dict, name="_extra")
 
@@ -120,6 +124,8 @@ class TaskFields(Struct, omit_defaults=True, kw_only=True, forbid_unknown_fields
     type: Name | None = None
     priority: Priority | None = None
     role: Name | None = None
+    depends_on: list[str | int] | None = None
+    parent: str | int | None = None
     acceptance_criteria: list[Text] | None = None
     acceptance: list[Text] | None = None
     notes: Text | None = None
@@ -203,11 +209,16 @@ def _own(data: bytes, task_id: str) -> Task | None:
         task = _TASK.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
-    if task.id != task_id or task.depends_on or task.parent or task.created_at.tzinfo is None:
+    if task.id != task_id or task.created_at.tzinfo is None:
+        return None
+    if task.depends_on and not all(map(is_id, task.depends_on)):
+        return None
+    if task.parent is not None and not is_id(task.parent):
         return None
     if not task.instructions[0].strip() and not any(i.strip() for i in task.instructions):
         return None
-    task.created_at = task.created_at.astimezone(UTC)
+    if task.created_at.tzinfo is not UTC:
+        task.created_at = task.created_at.astimezone(UTC)
     return task
 
 

@@ -11,6 +11,7 @@ import re
 
 from loop.errors import BadInput
 
+_MOST_DIGITS = 9
 _ID = re.compile(r"[1-9][0-9]{0,8}(?:\.[1-9][0-9]{0,5}){0,8}", re.ASCII)
 _LOOSE = re.compile(r"0*([1-9][0-9]{0,8})((?:\.0*[1-9][0-9]{0,5}){0,8})", re.ASCII)
 
@@ -32,6 +33,8 @@ def checked_id(text: object) -> str:
 
 def is_id(text: str) -> bool:
     """Whether the text is an id in its one right spelling."""
+    if text.isdecimal() and text.isascii():  # nearly all of them
+        return text[0] != "0" and len(text) <= _MOST_DIGITS
     return _ID.fullmatch(text) is not None
 
 
@@ -69,3 +72,14 @@ def sort_key(task_id: str) -> tuple[int, ...]:
     if "." not in task_id:
         return (int(task_id),)
     return tuple(int(part) for part in task_id.split("."))
+
+
+def parent_of(task_id: str) -> str | None:
+    """The id of the task that a subtask is a part of: `42` for `42.1`; None for one of its own."""
+    head, dot, _ = task_id.rpartition(".")
+    return head if dot else None
+
+
+def children_of(task_id: str, count: int) -> list[str]:
+    """The ids of a task's first `count` subtasks."""
+    return [f"{task_id}.{number}" for number in range(1, count + 1)]

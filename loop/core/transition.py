@@ -5,6 +5,7 @@
                            ^---- give_back -+                            |
                            ^---- requeue --------------------------------+
               cancel: queued -> failure (a running task is cancelled by ending its run)
+              end: any but running -> success | failure, by hand
 
 Every copy carries the number of the run it is about. `give_back` and `requeue` count it up, so the
 newer copy wins wherever two are found.
@@ -13,7 +14,7 @@ newer copy wins wherever two are found.
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import msgspec
 
@@ -40,10 +41,12 @@ FROM: Final[dict[str, tuple[str, ...]]] = {
     "settle": ("running",),
     "requeue": ("success", "failure", "needs_input"),
     "cancel": ("queued",),
+    "end": ("queued", "success", "failure", "needs_input"),
 }
 _HINTS = {
     "edit": "only a queued task can be edited; requeue_task changes a settled one",
     "requeue": "only a settled task can be requeued; edit_task changes a queued one",
+    "end": "cancel_task ends its run first",
 }
 
 
@@ -77,14 +80,21 @@ def edit(task: Task, changes: TaskFields, actor: Actor, now: datetime) -> tuple[
     """The task with the given fields replaced.
 
     Raises:
-        BadInput: no field was given.
+        BadInput: no field was given, or another parent.
     """
     require("edit", task.id, "queued")
     given = {k: v for k, v in msgspec.structs.asdict(changes).items() if v is not None}
     if not given:
         raise BadInput("", "give at least one field to change, such as instructions")
     changed = task_from(task_dict(task) | msgspec.to_builtins(given), task.id, now)
+    _keep_parent(task, changed)
     return changed, TaskEdited(ts=now, actor=actor, task_id=task.id, fields=sorted(given))
+
+
+def _keep_parent(task: Task, changed: Task) -> None:
+    if changed.parent != task.parent:
+        where = f"task {task.parent}" if task.parent else "no task"
+        raise BadInput("parent", f"task {task.id} stays a part of {where}; queue another instead")
 
 
 def claim(task: Task, run: Run, now: datetime) -> tuple[Task, Event]:
@@ -161,6 +171,22 @@ def _most_usd(task: Task) -> float | None:
     return task.max_budget_usd if task.runs[-1].cost is None else None
 
 
+def split(task: Task, commit_hash: str | None, now: datetime) -> RunCompleted:
+    """The event of a run that split its task into subtasks, which go on with it."""
+    return RunCompleted(
+        ts=now,
+        actor="builder",
+        task_id=task.id,
+        run=task.run,
+        status="success",
+        reason="split",
+        commit_hash=commit_hash,
+        cost_usd=task.runs[-1].cost,
+        most_usd=_most_usd(task),
+        retry=True,
+    )
+
+
 def retried(task: Task, reason: str, commit_hash: str | None, now: datetime) -> Event:
     """The event of a run that failed and is followed by another attempt."""
     return RunCompleted(
@@ -190,6 +216,7 @@ def requeue(
     """A settled task as it runs again: same id, next run, first attempt."""
     given = {k: v for k, v in msgspec.structs.asdict(changes).items() if v is not None}
     again = task_from(task_dict(task) | msgspec.to_builtins(given), task.id, now)
+    _keep_parent(task, again)
     again = msgspec.structs.replace(
         again,
         run=task.run + 1,
@@ -223,3 +250,44 @@ def cancel(task: Task, actor: Actor, now: datetime) -> tuple[Result, Event]:
         task=task_dict(task),
     )
     return result, TaskCancelled(ts=now, actor=actor, task_id=task.id)
+
+
+def end_by_hand(
+    task: Task,
+    known: Result | None,
+    status: Literal["success", "failure"],
+    words: str | None,
+    actor: Actor,
+    now: datetime,
+) -> tuple[Result, Event]:
+    """The result of a task that somebody ends without a run; `known` is the one that it has.
+
+    What is known of its runs is kept. `words` say how or why; None says who did it.
+    """
+    require("end", task.id, "queued" if known is None else known.status)
+    earlier = known or Result(
+        task_id=task.id,
+        status=status,
+        summary="",
+        completed_at=now,
+        runs=len(task.runs),
+        cost_usd=None if task.runs else 0.0,
+        task=task_dict(task),
+    )
+    result = msgspec.structs.replace(
+        earlier,
+        status=status,
+        reason="by_hand",
+        summary=words or f"Ended as {status} by the {actor}, without a run.",
+        completed_at=now,
+    )
+    event = RunCompleted(
+        ts=now,
+        actor=actor,
+        task_id=task.id,
+        status=status,
+        reason="by_hand",
+        commit_hash=None,
+        cost_usd=0.0,
+    )
+    return result, event

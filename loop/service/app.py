@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from loop.actions.status import ProgressReader
+from loop.actions.progress import ProgressReader
 from loop.errors import LoopError, NotFound
 from loop.service.wakeups import Wakeups
 from loop.service.watcher import Watcher
@@ -77,7 +77,7 @@ def serve(project: Project, name: str) -> int:
 async def _serve(project: Project, name: str) -> None:
     gc.disable()  # thousands of classes of the protocol's library come now, and none is garbage
     from loop.service.server import build, serve_stdio
-    from loop.service.tools import Toolbox
+    from loop.service.tools.toolbox import Toolbox
 
     gc.freeze()
     gc.enable()

@@ -11,15 +11,10 @@ from mcp.server.stdio import stdio_server
 from loop import __version__
 from loop.core.mask import masked, masked_data
 from loop.errors import LoopError
-from loop.service.tools import (
-    Tool,
-    Toolbox,
-    arguments_of,
-    as_text,
-    input_schema,
-    instructions,
-    output_schema,
-)
+from loop.service.tools.schemas import arguments_of, input_schema, output_schema
+from loop.service.tools.text import as_text
+from loop.service.tools.tool import Tool
+from loop.service.tools.toolbox import Toolbox, instructions
 from loop.store.crash import write_crash
 from loop.store.files import cannot_use
 from loop.store.paths import Project

@@ -29,10 +29,11 @@ from loop.actions.recover import (
 )
 from loop.actions.spending import Spending, over_budget
 from loop.actions.start import claim, prepare, unclaim
+from loop.actions.survey import Survey
 from loop.builder.processes import signal_bearers
 from loop.core.config import Config
 from loop.core.event import RunRecovered
-from loop.core.graph import next_ready
+from loop.core.graph import Graph
 from loop.core.recovery import Found
 from loop.core.task import Task
 from loop.errors import LoopError, NotReady
@@ -45,7 +46,8 @@ from loop.store.intake import clear_leftover, set_aside_running, take_in, waitin
 from loop.store.locks import FileLock, is_locked
 from loop.store.paths import Project
 from loop.store.project_files import Pause, load_config, read_pause, this_process
-from loop.store.scan import QueueScan, QueueView, locate
+from loop.store.run_files import cancel_reason
+from loop.store.scan import QueueScan, QueueView
 
 #: Seconds between two tries for the worker's lock.
 _TRY_S = 1.0
@@ -97,6 +99,7 @@ class Worker:
         self._now = now
         self._lock = FileLock(project.worker_lock)
         self._scan = QueueScan(project, now)
+        self._survey = Survey(project, self._scan)
         self._spending = Spending(project)
         self._running: Task | None = None
         self._settled = 0
@@ -207,7 +210,10 @@ class Worker:
         """Claims the next task; else the seconds after which to look again."""
         now = self._now()
         pause = read_pause(self._project)
-        task = next_ready(view.tasks.values(), self._is_success)
+        task, moved = await asyncio.to_thread(self._survey.look, view, now)
+        if moved:
+            self._wakeups.wake()
+            return None
         if task is None:
             await self._lift_if_mended(pause, now)
             return self._scan_s()
@@ -233,6 +239,7 @@ class Worker:
         run_uuid = str(uuid.uuid4())
         claimed = await asyncio.to_thread(claim, self._project, task.id, self._env, run_uuid, now)
         if claimed is None:
+            self._survey.forget()
             await asyncio.to_thread(clear_leftover, self._project, task.id, now)
         self._wakeups.wake()
         return None
@@ -256,12 +263,6 @@ class Worker:
         if await asyncio.to_thread(missing, self._project, self._env) is None:
             await asyncio.to_thread(pauses.resume, self._project, "builder", now, "mended")
             self._wakeups.wake()
-
-    def _is_success(self, task_id: str) -> bool:
-        try:
-            return locate(self._project, task_id, self._now()).state == "success"
-        except LoopError:
-            return False
 
     async def _go_on(self, task_id: str, wakeup: Wakeup) -> None:
         """Takes a task in running/ one step further."""
@@ -287,7 +288,7 @@ class Worker:
                 await self._finish(task)
 
     async def _launch(self, task: Task) -> None:
-        reason = queue.cancel_reason(self._project, task.id)
+        reason = cancel_reason(self._project, task.id)
         if reason is not None:
             await asyncio.to_thread(void, self._project, task, reason)
             return
@@ -297,10 +298,14 @@ class Worker:
             await asyncio.to_thread(unclaim, self._project, task, error, self._now())
             self._wakeups.wake()
             return
-        prepared = await asyncio.to_thread(prepare, self._project, task, able, self._env)
+        graph = await asyncio.to_thread(self._graph)
+        prepared = await asyncio.to_thread(prepare, self._project, task, able, self._env, graph)
         code = await spawn(self._project, prepared)
         if code:
             await self._not_launched(task, code)
+
+    def _graph(self) -> Graph:
+        return self._survey.graph(self._scan.look(), self._now())
 
     async def _not_launched(self, task: Task, code: int) -> None:
         """The launcher gave no run: tries again a few times, then says so in a result."""
@@ -330,17 +335,24 @@ class Worker:
         try:
             while not over.done():
                 self._look_alive()
-                asked = queue.cancel_reason(self._project, task.id) is not None
+                asked = cancel_reason(self._project, task.id) is not None
                 if asked and not await asyncio.to_thread(wake_shim, self._project, task):
                     await asyncio.to_thread(signal_bearers, task.runs[-1].uuid, signum)
                     signum = getattr(signal, "SIGKILL", signal.SIGTERM)
                     await asyncio.wait({over}, timeout=_TRY_S)
+                if self._survey.is_due:
+                    await asyncio.to_thread(self._keep_up)
                 woken = asyncio.ensure_future(wakeup.wait(self._scan_s()))
                 await asyncio.wait({over, woken}, return_when=asyncio.FIRST_COMPLETED)
                 woken.cancel()
             await over
         finally:
             over.cancel()
+
+    def _keep_up(self) -> None:
+        """While a run goes on: parents end, and blocks are told, that others have brought about."""
+        while self._survey.look(self._look(), self._now())[1]:
+            pass
 
     async def _over(self, task: Task) -> None:
         """Waits until nothing of a run is at work, and its record is where it was."""

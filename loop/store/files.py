@@ -75,6 +75,17 @@ def _rename(source: Path, target: Path) -> None:
             time.sleep(wait_s)
 
 
+def move_aside(source: Path, target: Path) -> None:
+    """Moves a file, under a name that is free there; nothing happens when there is no file."""
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        _rename(source, free_name(target))
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise cannot_write(target, error) from error
+
+
 def move_if_absent(source: Path, target: Path) -> bool:
     """Moves a file to a place that must be free; False when it is taken."""
     try:
@@ -119,6 +130,17 @@ def read_end(path: Path, size_bytes: int) -> bytes:
             return file.read()
     except FileNotFoundError:
         return b""
+
+
+def text_at_end(path: Path, size_bytes: int) -> str:
+    """The end of a text file that others may have edited.
+
+    Empty when there is no plain file that can be read.
+    """
+    try:
+        return read_end(path, size_bytes).decode(errors="replace") if path.is_file() else ""
+    except OSError:
+        return ""
 
 
 def sync_folder(folder: Path) -> None:

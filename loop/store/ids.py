@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from loop.core.task_id import is_id, sort_key
+from loop.store.archive import archives, results_of
 from loop.store.files import overwrite, read
 from loop.store.paths import Project
 from loop.store.scan import ids_in
@@ -26,11 +27,14 @@ def next_id(project: Project) -> str:
 
 def _taken(project: Project, task_id: str) -> bool:
     folders = (project.queue, project.running, project.completed)
-    return any(project.task_file(folder, task_id).exists() for folder in folders) or (
-        project.log(task_id).exists()
+    return (
+        any(project.task_file(folder, task_id).exists() for folder in folders)
+        or project.log(task_id).exists()
+        or bool(results_of(project, task_id))
     )
 
 
 def _highest(project: Project) -> int:
-    folders = (project.queue, project.running, project.completed)
+    away = [folder / "completed" for folder in archives(project)]
+    folders = (project.queue, project.running, project.completed, *away)
     return max((sort_key(i)[0] for folder in folders for i in ids_in(folder)), default=0)

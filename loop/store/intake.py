@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import datetime
 
+import msgspec
+
 from loop.core import transition as rules
-from loop.core.task import task_dict
-from loop.store.files import free_name, move_if_absent, replace
-from loop.store.journal import transition
+from loop.core.task import Task, decode_object, task_dict
+from loop.core.task_id import parent_of, stem
+from loop.errors import LoopError, NotFound
+from loop.store.dependencies import missing_dependency, refuse_rings, refuse_rings_of_child
+from loop.store.families import counting
+from loop.store.files import free_name, move_if_absent, read, replace
+from loop.store.journal import Transition, transition
 from loop.store.paths import Project
-from loop.store.scan import Misfit, QueueView, locate, read_result, read_task
+from loop.store.scan import Misfit, QueueView, is_dropped, locate, read_result, read_task
 from loop.store.submissions import remember_content
 
 #: Bytes of a name that leave room for what is added to it in invalid/.
@@ -19,30 +26,108 @@ _LONGEST_NAME = 200
 
 
 def take_in(project: Project, view: QueueView, now: datetime) -> bool:
-    """Deals with all dropped tasks and settled misfits of a look; whether anything was changed."""
+    """Deals with all dropped tasks and settled misfits of a look; whether anything was changed.
+
+    What a young one refers to may be on its way, so it is left until then.
+    """
     changed = False
+    refused: list[Misfit] = []
     for task_id in view.dropped:
-        changed = _take_in_task(project, task_id, now) or changed
-    for misfit in view.misfits:
+        problem = _take_in_task(project, task_id, now)
+        changed = changed or problem is None
+        if problem is not None and not (problem.may_pass and task_id in view.young):
+            name = project.task_file(project.queue, task_id).name
+            refused.append(Misfit(name, problem.reason, settled=True))
+    # Only now, so that each file on a ring is told of the ring.
+    for misfit in (*refused, *view.misfits):
         if misfit.settled:
             changed = set_aside(project, misfit) or changed
     return changed
 
 
-def _take_in_task(project: Project, task_id: str, now: datetime) -> bool:
+@dataclass(frozen=True, slots=True)
+class _Problem:
+    """Why a dropped task can't be taken in."""
+
+    reason: str
+    #: files that come later may mend it
+    may_pass: bool = False
+
+
+def _take_in_task(project: Project, task_id: str, now: datetime) -> _Problem | None:
     path = project.task_file(project.queue, task_id)
     with transition(project) as t:
+        data = read(path)
         task = read_task(path, task_id, now)
-        if task is None:
-            return False
+        if data is None or task is None:
+            return None
         elder = _elder(project, task_id, now)
-        if elder is None:
-            t.put(path, task_dict(task))
-            t.append(rules.submit(task, "user", now))
-            remember_content(t, task)
-            return True
-    reason = f"the id {task_id} exists already ({elder}); drop it under a number that is free"
-    return set_aside(project, Misfit(path.name, reason, settled=True))
+        if elder is not None:
+            return _Problem(
+                f"the id {task_id} exists already ({elder}); drop it under a number that is free"
+            )
+        says_priority = "priority" in decode_object(data)
+        joined = _joined(project, task, says_priority, now)
+        if isinstance(joined, _Problem):
+            return joined
+        for one in joined:
+            t.put(project.task_file(project.queue, one.id), task_dict(one))
+        t.append(rules.submit(joined[0], "user", now))
+        remember_content(t, joined[0])
+    return None
+
+
+def _joined(
+    project: Project, task: Task, says_priority: bool, now: datetime
+) -> list[Task] | _Problem:
+    """A dropped task as it is to be queued and, of a subtask, its parent that counts it."""
+    task = msgspec.structs.replace(task, children=_children_there(project, task.id, now))
+    above = parent_of(task.id)
+    if task.parent not in (None, above):
+        name = f"{stem(str(task.parent))}.N.json"
+        return _Problem(f"it says parent {task.parent}: then its file would be named {name}")
+    missing = missing_dependency(project, task)
+    if missing is not None:
+        return _Problem(str(missing), may_pass=True)
+    try:
+        if above is None:
+            refuse_rings(project, [task], now)
+            return [task]
+        located = locate(project, above, now)
+        if located.state == "queued" and is_dropped(project, above, now):
+            return _Problem(f"its parent {above} is no task yet", may_pass=True)
+        number = int(task.id.rpartition(".")[2])
+        parent = located.task
+        if number > parent.children + 1:
+            following = f"{stem(above)}.{parent.children + 1}.json"
+            return _Problem(f"the next subtask of {above} would be {following}", may_pass=True)
+        if number == parent.children + 1:
+            parent = counting(located)
+        priority = task.priority if says_priority else parent.priority
+        child = msgspec.structs.replace(task, parent=above, priority=priority)
+        refuse_rings_of_child(project, child, parent, now)
+        return [child, parent] if parent is not located.task else [child]
+    except NotFound:
+        return _Problem(f"there is no task {above} of which it could be a part", may_pass=True)
+    except LoopError as error:
+        return _Problem(str(error))
+
+
+def _children_there(project: Project, task_id: str, now: datetime) -> int:
+    """How many subtasks a task has whose file was dropped over; nearly always none."""
+    number = 0
+    with suppress(LoopError):
+        while locate(project, f"{task_id}.{number + 1}", now).state != "queued" or not is_dropped(
+            project, f"{task_id}.{number + 1}", now
+        ):
+            number += 1
+    return number
+
+
+def note_dropped(t: Transition, task: Task, now: datetime) -> None:
+    """A dropped file that is changed before the worker has seen it has a beginning, too."""
+    if is_dropped(t.project, task.id, now):
+        t.append(rules.submit(task, "user", now))
 
 
 def clear_leftover(project: Project, task_id: str, now: datetime) -> bool:
@@ -110,5 +195,5 @@ def invalid_files(project: Project) -> list[tuple[str, str]]:
 
 
 def waiting_misfit(view: QueueView) -> bool:
-    """Whether a file is still being waited for."""
-    return any(not misfit.settled for misfit in view.misfits)
+    """Whether a file is still being waited for, or for what it refers to."""
+    return bool(view.dropped) or any(not misfit.settled for misfit in view.misfits)

@@ -1,14 +1,16 @@
-"""One transition, whole: files put, events appended, files removed, under the state lock.
+"""One transition, whole: files put, events appended, files moved or removed, under one lock.
 
 Calling sequence: `with transition(project) as t:` read what is there, decide, then `t.put(...)`,
-`t.append(...)`, `t.remove(...)`. Nothing happens until the block ends without an error.
+`t.append(...)`, `t.move(...)`, `t.remove(...)`. Nothing happens until the block ends without error.
 
     step                                   crash after it: what the next holder of the lock does
     1 intent written (what is to be done)  all of it
-    2 files put (fsync, rename)            the same again: putting a file twice changes nothing
-    3 events appended                      sees by the timeline's size that they are there
-    4 files removed                        removes what is left
-    5 intent cleared                       nothing: it is done
+    2 text added to logs                   sees by the log's size that it is there
+    3 files put (fsync, rename)            the same again: putting a file twice changes nothing
+    4 events appended                      sees by the timeline's size that they are there
+    5 files moved                          moves what is left
+    6 files removed                        removes what is left
+    7 intent cleared                       nothing: it is done
 
 A crash before step 1 has changed nothing. So every transition happens once and has one story in the
 timeline, whoever dies. The intent is written in place, with its length and checksum, since making
@@ -32,7 +34,7 @@ from loop.core.event import Event, event_line
 from loop.core.task import encode
 from loop.errors import LoopError
 from loop.store import timeline
-from loop.store.files import free_name, overwrite, read, replace, sync_folder
+from loop.store.files import free_name, move_aside, overwrite, read, replace, sync_folder
 from loop.store.locks import locked
 from loop.store.paths import Project
 
@@ -44,8 +46,12 @@ class _Intent(Struct, kw_only=True):
 
     #: name, content in base64, whether it must survive a power cut
     puts: list[tuple[str, str, bool]] = field(default_factory=list)
+    #: name, text, size of the log before
+    adds: list[tuple[str, str, int]] = field(default_factory=list)
     lines: str = ""
     timeline_size: int = 0
+    #: name, new name
+    moves: list[tuple[str, str]] = field(default_factory=list)
     removes: list[str] = field(default_factory=list)
 
 
@@ -63,9 +69,17 @@ class Transition:
         content = data if isinstance(data, bytes) else encode(data)
         self._intent.puts.append((self._name(path), base64.b64encode(content).decode(), durable))
 
+    def add(self, path: Path, lines: str) -> None:
+        """Adds whole lines to the end of a log, before any file is put; once a log."""
+        self._intent.adds.append((self._name(path), lines, timeline.size_of(path)))
+
     def append(self, *events: Event) -> None:
         """Appends events to the timeline, in this order."""
         self._lines += b"".join(event_line(event) for event in events)
+
+    def move(self, source: Path, target: Path) -> None:
+        """Moves a file, after the events; one that is not there is no error, none is replaced."""
+        self._intent.moves.append((self._name(source), self._name(target)))
 
     def remove(self, *paths: Path) -> None:
         """Removes files, after all else; those that are not there are no error."""
@@ -80,7 +94,7 @@ class Transition:
 
     def _commit(self) -> None:
         intent = self._intent
-        if not (intent.puts or self._lines or intent.removes):
+        if not any((intent.puts, intent.adds, self._lines, intent.moves, intent.removes)):
             return
         intent.lines = self._lines.decode()
         intent.timeline_size = timeline.size_of(self.project.timeline)
@@ -123,7 +137,12 @@ def _pending(project: Project) -> _Intent | None:
     if not length or head != _header(body[:length]):
         return None
     intent = msgspec.json.decode(body[:length], type=_Intent)
-    names = [*(name for name, _, _ in intent.puts), *intent.removes]
+    names = [
+        *(name for name, _, _ in intent.puts),
+        *(name for name, _, _ in intent.adds),
+        *(name for pair in intent.moves for name in pair),
+        *intent.removes,
+    ]
     return intent if all(_lies_inside(project, name) for name in names) else None
 
 
@@ -157,6 +176,8 @@ def _finish_interrupted(project: Project) -> None:
 
 
 def _carry_out(project: Project, intent: _Intent, told: Callable[[], None] | None = None) -> None:
+    for name, text, size in intent.adds:
+        _append_once(project.ai / name, text.encode(), size)
     for name, content, durable in intent.puts:
         _make_way(project, project.ai / name)
         replace(project.ai / name, base64.b64decode(content), durable=durable)
@@ -166,6 +187,9 @@ def _carry_out(project: Project, intent: _Intent, told: Callable[[], None] | Non
     if told is not None:
         told()
     folders = set()
+    for source, target in intent.moves:
+        move_aside(project.ai / source, project.ai / target)
+        folders |= {(project.ai / source).parent, (project.ai / target).parent}
     for name in intent.removes:
         path = project.ai / name
         if path.is_file() or path.is_symlink():

@@ -41,6 +41,11 @@ class Project:
         return self.ai / "completed"
 
     @property
+    def archive(self) -> Path:
+        """What a reset put out of sight, one folder a reset."""
+        return self.ai / "archive"
+
+    @property
     def invalid(self) -> Path:
         """Files that can't be tasks, each beside NAME.reason."""
         return self.ai / "invalid"

@@ -6,11 +6,9 @@ take the state lock themselves and re-read under it.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -20,13 +18,19 @@ from loop.core.event import Actor, Event
 from loop.core.result import Result, result_dict, with_task
 from loop.core.task import Run, Task, TaskFields, task_dict, task_from
 from loop.errors import BadInput, LoopError, NotFound, WrongState
-from loop.store.files import read
+from loop.store import progress
+from loop.store.archive import logs_of
+from loop.store.dependencies import is_ready, refuse_rings, require_dependencies
+from loop.store.families import NOT_RUN_ITSELF, adopt, failed_below, reopen_parents
 from loop.store.ids import next_id
+from loop.store.intake import note_dropped
 from loop.store.journal import Transition, transition
 from loop.store.locks import is_locked
 from loop.store.paths import Project
+from loop.store.progress import Handoff
 from loop.store.project_files import Pause, read_pause
-from loop.store.scan import Located, is_dropped, locate, read_task
+from loop.store.run_files import cancel_reason, remove_run, require_running
+from loop.store.scan import Located, family, locate
 from loop.store.submissions import (
     digest,
     forget,
@@ -35,9 +39,6 @@ from loop.store.submissions import (
     sent_alike,
     sent_under_key,
 )
-
-#: Small files of a run, in the order in which they go with it.
-RUN_FILES = ("prompt", "launch", "exit", "guard", "cancel")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,11 @@ def submit(project: Project, fields: dict[str, Any], actor: Actor, now: datetime
         known = _known(project, draft, now)
         if known is not None:
             return known
-        task = msgspec.structs.replace(draft, id=next_id(project))
+        if draft.parent is not None:
+            task = adopt(t, draft, fields.get("priority") is not None, now)
+        else:
+            require_dependencies(project, draft)
+            task = msgspec.structs.replace(draft, id=next_id(project))
         t.put(project.task_file(project.queue, task.id), task_dict(task))
         t.append(rules.submit(task, actor, now))
         remember(t, task)
@@ -104,25 +109,44 @@ def edit(project: Project, task_id: str, changes: TaskFields, actor: Actor, now:
         located = locate(project, task_id, now)
         rules.require("edit", located.task.id, located.state)
         changed, event = rules.edit(located.task, changes, actor, now)
-        _take_in(t, located.task, now)
+        note_dropped(t, located.task, now)
+        _check_edited(project, located.task, changed, now)
         if digest(changed) != digest(located.task):
             forget(t, located.task)
             remember_content(t, changed)
         t.put(project.task_file(project.queue, changed.id), task_dict(changed))
         t.append(event)
+        _hand_down_priority(t, located.task, changed, actor, now)
     return changed
 
 
-def _take_in(t: Transition, task: Task, now: datetime) -> None:
-    """A dropped file that is changed before the worker has seen it has a beginning, too."""
-    if is_dropped(t.project, task.id, now):
-        t.append(rules.submit(task, "user", now))
+def _check_edited(project: Project, old: Task, new: Task, now: datetime) -> None:
+    if new.acceptance and new.children:
+        raise BadInput("acceptance", f"task {new.id} {NOT_RUN_ITSELF}")
+    added = [need for need in new.depends_on if need not in old.depends_on]
+    if added:
+        require_dependencies(project, new)
+        # What it stood on before can't be a part of a new ring.
+        refuse_rings(project, [msgspec.structs.replace(new, depends_on=added)], now)
+
+
+def _hand_down_priority(t: Transition, old: Task, new: Task, actor: Actor, now: datetime) -> None:
+    """The waiting subtasks that have the priority of their parent keep having it."""
+    if old.priority == new.priority:
+        return
+    for part in family(t.project, old, now):
+        if part.state == "queued" and part.task.priority == old.priority:
+            changes = TaskFields(priority=new.priority)
+            changed, event = rules.edit(part.task, changes, actor, now)
+            note_dropped(t, part.task, now)
+            t.put(t.project.task_file(t.project.queue, changed.id), task_dict(changed))
+            t.append(event)
 
 
 def claim(project: Project, task_id: str, run: Run, now: datetime) -> Task | None:
     """Takes a queued task for a run, whose record is written with it.
 
-    None when it is no longer there, or the run slot is taken.
+    None when it is no longer there or no longer ready, or the run slot is taken.
     """
     with transition(project) as t:
         if is_locked(project.slot_lock):
@@ -132,6 +156,8 @@ def claim(project: Project, task_id: str, run: Run, now: datetime) -> Task | Non
         except NotFound:
             return None
         if located.state != "queued" or located.task.run != run.number:
+            return None
+        if not is_ready(project, located.task, now):
             return None
         task, event = rules.claim(located.task, run, now)
         t.put(project.task_file(project.running, task.id), task_dict(task))
@@ -156,14 +182,17 @@ def give_back(
     pause: Pause | None = None,
     launched: bool = True,
     first: Sequence[Event] = (),
+    handoff: Handoff | None = None,
+    max_lines: int = 100,
 ) -> bool:
     """Puts a running task back into the queue, for another attempt or (with `pause`) the same.
 
     False, and nothing is done, when its cancel was asked meanwhile. A person's pause stays. A run
-    that was not `launched` leaves no record. `first` are events to be told before it.
+    that was not `launched` leaves no record. `first` are events to be told before it. `handoff`
+    goes into the handoff log, which holds `max_lines`.
     """
     with transition(project) as t:
-        _require_running(t, task)
+        require_running(t, task)
         if cancel_reason(project, task.id) == "cancelled":
             return False
         if pause is not None and not _held_by_person(project):
@@ -172,7 +201,9 @@ def give_back(
         again = rules.give_back(left, retry=retry, note=note)
         t.put(project.task_file(project.queue, task.id), task_dict(again))
         t.append(*first, event)
-        _remove_run(t, task.id)
+        if handoff is not None:
+            progress.append(t, handoff, max_lines)
+        remove_run(t, task.id)
     return True
 
 
@@ -188,58 +219,49 @@ def settle(
     now: datetime,
     told: Callable[[], None] | None = None,
     first: Sequence[Event] = (),
+    handoff: Handoff | None = None,
+    max_lines: int = 100,
 ) -> Result:
     """Writes the result of a task whose last attempt has ended; `told` once it can be read.
 
-    `first` are events to be told before that of its end.
+    `first` are events to be told before that of its end. `handoff` goes into the handoff log, which
+    holds `max_lines`.
     """
     result = with_task(result, task)
     with transition(project) as t:
-        _require_running(t, task)
+        require_running(t, task)
         t.put(project.task_file(project.completed, task.id), result_dict(result))
         t.append(*first, rules.completed(task, result, now))
+        if handoff is not None:
+            progress.append(t, handoff, max_lines)
         if told is not None:
             t.on_told(told)
         forget(t, task)
-        _remove_run(t, task.id)
+        remove_run(t, task.id)
     return result
-
-
-def _require_running(t: Transition, task: Task) -> None:
-    """Checks that the run that is to be ended still is the one on record."""
-    path = t.project.task_file(t.project.running, task.id)
-    record = read_task(path, task.id, task.created_at)
-    if record is None or not record.runs or record.runs[-1].uuid != task.runs[-1].uuid:
-        raise WrongState(f"run {task.run} of task {task.id} is no longer on record")
 
 
 def clear_run(project: Project, task_id: str) -> None:
     """Removes what is left in running/ of a task that is settled or queued again."""
     with transition(project) as t:
-        _remove_run(t, task_id)
-
-
-def _remove_run(t: Transition, task_id: str) -> None:
-    t.remove(*run_files(t.project, task_id), t.project.task_file(t.project.running, task_id))
-
-
-def run_files(project: Project, task_id: str) -> list[Path]:
-    """The small files of a task's run."""
-    return [project.run_file(task_id, suffix) for suffix in RUN_FILES]
+        remove_run(t, task_id)
 
 
 def cancel_queued(project: Project, task_id: str, actor: Actor, now: datetime) -> Located:
-    """Cancels a queued task; any other comes back as it is."""
+    """Cancels a queued task and its waiting subtasks; any other comes back as it is."""
     with transition(project) as t:
         located = locate(project, task_id, now)
         if located.state != "queued":
             return located
-        result, event = rules.cancel(located.task, actor, now)
-        _take_in(t, located.task, now)
-        t.put(project.task_file(project.completed, located.task.id), result_dict(result))
-        t.append(event)
-        forget(t, located.task)
-        t.remove(project.task_file(project.queue, located.task.id))
+        parts = family(project, located.task, now)
+        waiting = [part.task for part in parts if part.state == "queued"]
+        for task in (*waiting, located.task):
+            result, event = rules.cancel(task, actor, now)
+            note_dropped(t, task, now)
+            t.put(project.task_file(project.completed, task.id), result_dict(result))
+            t.append(event)
+            forget(t, task)
+            t.remove(project.task_file(project.queue, task.id))
     return Located(result.status, located.task, result)
 
 
@@ -261,18 +283,6 @@ def request_cancel(project: Project, task: Task, reason: str, event: Event | Non
     return True
 
 
-def cancel_reason(project: Project, task_id: str) -> str | None:
-    """What a run's cancel file asks for; None when there is none."""
-    data = read(project.run_file(task_id, "cancel"))
-    if data is None:
-        return None
-    try:
-        asked = json.loads(data)
-    except ValueError:
-        return "cancelled"
-    return str(asked.get("reason", "cancelled")) if isinstance(asked, dict) else "cancelled"
-
-
 def requeue(
     project: Project,
     task_id: str,
@@ -285,28 +295,50 @@ def requeue(
     from_user: bool = False,
     max_requeues: int,
 ) -> Task:
-    """Lets a settled task run again under its id.
+    """Lets a settled task run again under its id; of a parent, the subtasks that failed.
 
     Raises:
         NotFound: no such task.
         WrongState: it is not settled, or the Architect has requeued it too often in a row.
+        BadInput: a field is wrong, or tasks would wait for each other.
     """
     with transition(project) as t:
         located = locate(project, task_id, now)
-        rules.require("requeue", located.task.id, located.state)
-        if not from_user and located.task.requeues >= max_requeues:
-            raise WrongState(
-                f"task {located.task.id} was requeued {located.task.requeues} times without the "
-                "person; call escalate_to_user, and requeue with from_user: true on their word"
+        tasks = _to_requeue(project, located, changes, now)
+        for task in tasks:
+            if not from_user and task.requeues >= max_requeues:
+                raise WrongState(
+                    f"task {task.id} was requeued {task.requeues} times without the person; "
+                    "call escalate_to_user, and requeue with from_user: true on their word"
+                )
+        again: list[Task] = []
+        for task in tasks:
+            queued, event = rules.requeue(
+                task, changes, guidance, actor, now, fresh=fresh, from_user=from_user
             )
-        task, event = rules.requeue(
-            located.task, changes, guidance, actor, now, fresh=fresh, from_user=from_user
-        )
-        t.put(project.task_file(project.queue, task.id), task_dict(task))
-        remember_content(t, task)
-        t.append(event)
-        t.remove(project.task_file(project.completed, task.id))
-    return task
+            if queued.depends_on != task.depends_on:
+                require_dependencies(project, queued)
+            t.put(project.task_file(project.queue, queued.id), task_dict(queued))
+            remember_content(t, queued)
+            t.append(event)
+            for away, place in logs_of(project, queued.id):
+                t.move(away, place)
+            t.remove(project.task_file(project.completed, queued.id))
+            again.append(queued)
+        parents = reopen_parents(t, again, actor, now)
+        refuse_rings(project, [*again, *parents], now)
+    return next((task for task in [*again, *parents] if task.id == located.task.id), located.task)
+
+
+def _to_requeue(
+    project: Project, located: Located, changes: TaskFields, now: datetime
+) -> list[Task]:
+    if not located.task.children:
+        rules.require("requeue", located.task.id, located.state)
+        return [located.task]
+    if changes != TaskFields():
+        raise BadInput("", f"task {located.task.id} is not run itself: change its subtasks")
+    return failed_below(project, located.task, now)
 
 
 def note_event(project: Project, event: Event) -> None:

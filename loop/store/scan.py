@@ -1,7 +1,7 @@
 """Reading the folders: which tasks there are, in which state, and which files can't be tasks.
 
 The folders are the state. Where two copies of a task are found, the higher run wins; at equal run
-completed wins over running over queued.
+completed wins over running over queued. What was archived counts where there is no other copy.
 """
 
 from __future__ import annotations
@@ -14,16 +14,19 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
+from loop.core.collecting import uncollected
 from loop.core.result import Result, decode_result, task_in
 from loop.core.task import Task, decode_file, decode_task
-from loop.core.task_id import checked_id, id_of_file, right_name, sort_key
+from loop.core.task_id import checked_id, children_of, id_of_file, right_name, sort_key
 from loop.errors import BadInput, NotFound
+from loop.store.archive import results_of
 from loop.store.files import read
 from loop.store.paths import Project
 
 #: A file that can't be read as a task is waited for this long since it last changed.
 QUIET_S = 5.0
-_READ = os.O_RDONLY | getattr(os, "O_BINARY", 0)
+_NO_FILE = (0, 0, 0)
+READ_FLAGS = os.O_RDONLY | getattr(os, "O_BINARY", 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +96,19 @@ def read_task(path: Path, task_id: str, now: datetime) -> Task | None:
         return None
 
 
+def family(project: Project, task: Task, now: datetime) -> Iterator[Located]:
+    """All subtasks of a task, however deep, each after those that it is a part of."""
+    stack = [task]
+    while stack:
+        parent = stack.pop()
+        for child in children_of(parent.id, parent.children):
+            with suppress(NotFound):
+                located = locate(project, child, now)
+                yield located
+                if located.task.children:
+                    stack.append(located.task)
+
+
 def is_dropped(project: Project, task_id: str, now: datetime) -> bool:
     """Whether the file of a queued task was put there by others and nobody has taken it in yet."""
     data = read(project.task_file(project.queue, task_id))
@@ -100,9 +116,11 @@ def is_dropped(project: Project, task_id: str, now: datetime) -> bool:
 
 
 def read_result(project: Project, task_id: str) -> Result | None:
-    """The result of a task; None when there is none that can be read."""
+    """The result of a task, also an archived one; None when there is none that can be read."""
     try:
         data = read(project.task_file(project.completed, task_id))
+        if data is None:
+            data = next(filter(None, map(read, results_of(project, task_id))), None)
         return None if data is None else decode_result(data)
     except (BadInput, IsADirectoryError, PermissionError):
         return None
@@ -125,6 +143,8 @@ class QueueView:
     tasks: dict[str, Task] = field(default_factory=dict)
     #: ids of files that a person or another program dropped and nobody has taken in yet
     dropped: list[str] = field(default_factory=list)
+    #: of these, those that changed a moment ago: what they refer to may be on its way
+    young: set[str] = field(default_factory=set)
     misfits: list[Misfit] = field(default_factory=list)
 
 
@@ -154,26 +174,48 @@ class QueueScan:
         self._now = now
         self._monotonic = monotonic
         self._seen: dict[str, _Seen] = {}
+        self._changed: set[str] = set()
 
+    @uncollected()
     def look(self) -> QueueView:
         """What lies there now."""
         view = QueueView()
         seen: dict[str, _Seen] = {}
+        now = self._monotonic()
         for entry in self._entries():
             known = self._read(entry)
             if known is None:
                 continue
-            seen[entry.name] = known
+            name = entry.name
+            seen[name] = known
+            is_new = self._seen.get(name) is not known
             if known.task is None:
-                settled = self._monotonic() - known.since >= QUIET_S
-                view.misfits.append(Misfit(entry.name, known.reason, settled))
-            else:
-                view.tasks[known.task.id] = known.task
-                if known.dropped:
-                    view.dropped.append(known.task.id)
+                if is_new:
+                    self._note_changed(name)
+                view.misfits.append(Misfit(name, known.reason, now - known.since >= QUIET_S))
+                continue
+            view.tasks[known.task.id] = known.task
+            if is_new:
+                self._changed.add(known.task.id)
+            if known.dropped:
+                view.dropped.append(known.task.id)
+                if now - known.since < QUIET_S:
+                    view.young.add(known.task.id)
+        for name in self._seen.keys() - seen.keys():
+            self._note_changed(name)
         self._seen = seen
         view.dropped.sort(key=sort_key)
         return view
+
+    def take_changes(self) -> set[str]:
+        """The tasks whose files came, went or changed since this was asked the last time."""
+        changed, self._changed = self._changed, set()
+        return changed
+
+    def _note_changed(self, name: str) -> None:
+        task_id = id_of_file(name)
+        if task_id is not None:
+            self._changed.add(task_id)
 
     def _entries(self) -> Iterator[os.DirEntry[str]]:
         try:
@@ -186,11 +228,12 @@ class QueueScan:
 
     def _read(self, entry: os.DirEntry[str]) -> _Seen | None:
         try:
+            known = self._seen.get(entry.name)
+            is_file = known is not None and known.signature != _NO_FILE
+            if known is not None and is_file and known.signature == _signature(entry.stat()):
+                return known
             if not entry.is_file():
                 return self._no_task(entry.name, "is not a file")
-            known = self._seen.get(entry.name)
-            if known is not None and known.signature == _signature(entry.stat()):
-                return known
             return self._decode(entry)
         except FileNotFoundError:
             return None
@@ -201,12 +244,12 @@ class QueueScan:
         known = self._seen.get(name)
         if known is not None and known.reason == reason:
             return known
-        return _Seen((0, 0, 0), self._monotonic(), None, False, reason)
+        return _Seen(_NO_FILE, self._monotonic(), None, False, reason)
 
     def _decode(self, entry: os.DirEntry[str]) -> _Seen:
         now = self._monotonic()
         # No Path and no file object for each of 10,000 files.
-        descriptor = os.open(entry.path, _READ)
+        descriptor = os.open(entry.path, READ_FLAGS)
         try:
             stat = os.fstat(descriptor)
             signature = _signature(stat)

@@ -1,7 +1,8 @@
 """So that a task that is sent twice is queued once.
 
 Small files in `.ai/state/sent/`: one a caller's key (for ever), one a content that is queued or
-running. Each holds the id, and for a key the digest of what was sent under it.
+running. Each holds the id, and for a key the digest of what was sent under it. Plans have the same
+two, which hold the ids of their tasks.
 """
 
 from __future__ import annotations
@@ -63,6 +64,47 @@ def sent_alike(project: Project, task: Task) -> str | None:
     """The id of the last queued task that asks the same; the caller checks its state."""
     data = read(_content_file(project, task))
     return None if data is None else data.decode("ascii", "replace")
+
+
+def plan_under_key(project: Project, key: str) -> tuple[dict[str, str], str] | None:
+    """The ids by refs, and the digest, of the plan that was sent under a key; None without one."""
+    return _plan_in(_plan_file(project, f"key {key}"))
+
+
+def plan_alike(project: Project, content: str) -> dict[str, str] | None:
+    """The ids by refs of the last plan of that digest; the caller checks their states."""
+    found = _plan_in(_plan_file(project, f"content {content}"))
+    return found[0] if found else None
+
+
+def remember_plan(t: Transition, ids: dict[str, str], key: str | None, content: str) -> None:
+    """Notes a plan, as a part of its transition."""
+    names = [f"content {content}", *([f"key {key}"] if key is not None else [])]
+    for name in names:
+        t.put(_plan_file(t.project, name), {"ids": ids, "content": content})
+
+
+def _plan_file(project: Project, name: str) -> Path:
+    return project.state / "sent" / f"plan-{_hash(name.encode())}"
+
+
+class _SentPlan(msgspec.Struct):
+    ids: dict[str, str]
+    content: str
+
+
+def _plan_in(path: Path) -> tuple[dict[str, str], str] | None:
+    data = read(path)
+    try:
+        sent = None if data is None else msgspec.json.decode(data, type=_SentPlan)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+    return None if sent is None else (sent.ids, sent.content)
+
+
+def plan_digest(tasks: list[dict[str, Any]]) -> str:
+    """A fingerprint of a plan; the same for two that ask for the same in the same order."""
+    return _hash(msgspec.json.encode(tasks, order="sorted"))
 
 
 def remember(t: Transition, task: Task) -> None:

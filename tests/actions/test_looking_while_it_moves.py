@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from loop.actions.status import Observer
+from loop.actions.observer import Observer
 from loop.core.result import Result
 from loop.core.task import Task
 from loop.core.transition import new_run

@@ -11,7 +11,9 @@ from loop.actions.review import review
 from loop.actions.undo import undo
 from loop.core.result import Denial
 from loop.errors import NotFound, WrongState
+from loop.store.parents import roll_up
 from tests.actions.conftest import NOW, Bench
+from tests.tasks import claim, settle, submit
 
 CLAIMED = "the report names files that the run did not change: ghost.py"
 
@@ -155,3 +157,16 @@ def test_a_secret_that_a_cut_goes_through_is_hidden_all_the_same(bench: Bench) -
 def test_a_task_that_runs_has_nothing_to_review(bench: Bench) -> None:
     with pytest.raises(WrongState, match="is running"):
         look(bench, bench.claimed().id)
+
+
+def test_of_a_parent_it_is_said_which_subtasks_to_review_and_undo(bench: Bench) -> None:
+    submit(bench.project, NOW, "whole")
+    for part in ("a", "b"):
+        task = submit(bench.project, NOW, part, parent="1")
+        settle(bench.project, claim(bench.project, task, NOW), NOW)
+    roll_up(bench.project, ["1"], NOW)
+    seen = look(bench, "1")
+    assert seen["note"] == "its subtasks did the work, so review them: 1.1, 1.2"
+    assert seen["summary"].startswith("2 of 2 subtasks succeeded.")
+    with pytest.raises(NotFound, match=r"undo its subtasks, the last first: 1\.2, 1\.1"):
+        undo(bench.project, "1", "user", NOW, force=False)

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
+from msgspec import Struct
 
-from loop.actions.status import Answer, Observer
+from loop.actions.observer import Answer, Observer
 from loop.builder.permissions import approve
-from loop.service.tools import Check, QueueTask, Toolbox
+from loop.service.tools.arguments import Check, QueueTask
+from loop.service.tools.toolbox import Toolbox
 from loop.service.wakeups import Wakeups
 from loop.service.worker import utc_now
 from loop.store import queue
@@ -25,6 +28,11 @@ from tests.tasks import claim, settle, submit
 
 def toolbox(project: Project) -> Toolbox:
     return Toolbox(project, Wakeups(), {"PATH": "/nonexistent"})
+
+
+async def call(tools: Toolbox, name: str, arguments: Struct) -> dict[str, Any]:
+    (tool,) = [tool for tool in tools.tools(read_only=False) if tool.name == name]
+    return await tool.run(arguments)
 
 
 def test_a_look_whose_answer_was_never_given_has_told_nothing(
@@ -42,19 +50,19 @@ def test_a_look_whose_answer_was_never_given_has_told_nothing(
 async def test_sending_the_same_again_does_not_take_the_result_for_told(project: Project) -> None:
     tools = toolbox(project)
     sent = QueueTask(instructions="Do it", key="k")
-    await tools._queue_task(sent)
+    await call(tools, "queue_task", sent)
     task = claim(project, submit(project, utc_now(), key="k"), utc_now())
     settle(project, task, utc_now())
-    again = await tools._queue_task(sent)
+    again = await call(tools, "queue_task", sent)
     assert (again["id"], again["state"]) == ("1", "success")
-    seen = await tools._check(Check(wait_seconds=0))
+    seen = await call(tools, "check_builder_status", Check(wait_seconds=0))
     assert [result["task_id"] for result in seen.get("results", [])] == ["1"]
 
 
 async def test_a_task_sent_again_is_queued_though_nothing_can_run(project: Project) -> None:
     tools = toolbox(project)
-    await tools._queue_task(QueueTask(instructions="Do it"))
-    assert (await tools._queue_task(QueueTask(instructions="Do it")))["state"] == "queued"
+    await call(tools, "queue_task", QueueTask(instructions="Do it"))
+    assert (await call(tools, "queue_task", QueueTask(instructions="Do it")))["state"] == "queued"
 
 
 async def test_broken_settings_keep_no_result_from_the_architect(
@@ -63,7 +71,7 @@ async def test_broken_settings_keep_no_result_from_the_architect(
     tools = toolbox(project)
     settle(project, claim(project, submit(project, now), now), now)
     project.config.write_text("{")
-    assert (await tools._check(Check(task_id="1")))["state"] == "success"
+    assert (await call(tools, "check_builder_status", Check(task_id="1")))["state"] == "success"
 
 
 @pytest.mark.parametrize("kind", ["no_claude", "login"])
@@ -89,9 +97,38 @@ async def test_a_pause_that_the_worker_is_about_to_lift_does_not_end_the_turn(
 
     monkeypatch.setattr(Observer, "look_at", look_before_it_is_lifted)
     tools = Toolbox(project, Wakeups(), {"PATH": "/bin"})
-    seen = await tools._check(Check(task_id="1", wait_seconds=0))
+    seen = await call(tools, "check_builder_status", Check(task_id="1", wait_seconds=0))
     lock.release()
     assert seen["state"] == "queued", seen
+
+
+async def test_a_queue_of_blocked_tasks_alone_ends_the_turn_and_says_why(
+    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    project.builder_settings.write_text("{}")
+    project.config.write_text(json.dumps({"builder": {"command": "/bin/true"}}))
+    approve(project)
+    now = utc_now()
+    failed = settle(project, claim(project, submit(project, now), now), now, "failure")
+    later = submit(project, now, "later", depends_on=[failed.id])
+    tools = Toolbox(project, Wakeups(), {"PATH": "/bin"})
+    lock = FileLock(project.worker_lock)
+    assert lock.try_acquire()
+    seen = await call(tools, "check_builder_status", Check(wait_seconds=25))
+    assert (seen["state"], seen["waiting"]) == ("blocked", 1)
+    assert f"{later.id} is blocked by {failed.id}" in seen["reason"]
+    asks = settle(project, claim(project, submit(project, now, "q"), now), now, "needs_input")
+    near = submit(project, now, "near", depends_on=[asks.id])
+    far = submit(project, now, "far", depends_on=[near.id])
+    seen = await call(tools, "check_builder_status", Check(task_id=far.id, wait_seconds=25))
+    assert (seen["state"], seen["waits_for"]) == ("queued", [near.id])
+    assert f"{asks.id} asks" in seen["reason"]
+    submit(project, now, "ready")
+    await call(tools, "check_builder_status", Check(wait_seconds=0))
+    seen = await call(tools, "check_builder_status", Check(wait_seconds=0))
+    lock.release()
+    assert (seen["state"], seen["next"]) == ("queued", "call again")
 
 
 def test_progress_is_told_though_the_log_was_removed(project: Project, now: datetime) -> None:
@@ -117,8 +154,8 @@ async def test_a_cancelled_task_that_was_told_of_by_its_id_is_not_told_again(
 ) -> None:
     tools = toolbox(project)
     queue.cancel_queued(project, submit(project, now).id, "user", now)
-    assert (await tools._check(Check(task_id="1")))["state"] == "failure"
-    assert "results" not in await tools._check(Check(wait_seconds=0))
+    assert (await call(tools, "check_builder_status", Check(task_id="1")))["state"] == "failure"
+    assert "results" not in await call(tools, "check_builder_status", Check(wait_seconds=0))
 
 
 def test_a_timeline_that_was_replaced_by_a_shorter_one_is_told_once(
@@ -140,7 +177,7 @@ async def test_what_keeps_the_worker_from_its_work_is_told_with_a_running_task(
 ) -> None:
     claim(project, submit(project, now), now)
     tools = Toolbox(project, Wakeups(), {}, lambda: "the disk is full")
-    seen = await tools._check(Check(wait_seconds=0))
+    seen = await call(tools, "check_builder_status", Check(wait_seconds=0))
     assert (seen["state"], seen["trouble"]) == ("running", "the disk is full")
 
 

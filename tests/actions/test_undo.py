@@ -15,7 +15,9 @@ from loop.actions.undo import Undoing, undo
 from loop.errors import NotFound, WrongState
 from loop.git import checkpoint as checkpoint_module
 from loop.git.restore import put_back
-from loop.service.tools import Toolbox, UndoTask
+from loop.service.tools.arguments import UndoTask
+from loop.service.tools.judging import Judging
+from loop.service.tools.tool import Wiring
 from loop.service.wakeups import Wakeups
 from loop.store import queue, timeline
 from loop.store.journal import transition
@@ -144,7 +146,7 @@ async def test_an_answer_names_some_paths_and_counts_the_rest(bench: Bench) -> N
     task_id = bench.did(work)
     for n in range(25):
         bench.write(f"new/{n:02d}.txt", "by the person since\n")
-    tools = Toolbox(bench.project, Wakeups(), {})
+    tools = Judging(Wiring(bench.project, Wakeups(), {}, lambda: None))
     told = await tools._undo(UndoTask(task_id=task_id))
     assert (len(told["taken_back"]), told["more_taken_back"]) == (20, 15)
     assert (len(told["overtaken"]), told["more_overtaken"]) == (20, 5)

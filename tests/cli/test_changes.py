@@ -101,7 +101,7 @@ def test_a_file_that_is_no_text_is_refused(
 def test_a_title_that_an_option_took_is_asked_for_in_its_place(loop: Loop, option: str) -> None:
     called = loop("add", option, "x", "Title")
     assert (called.code, called.out) == (2, "")
-    assert "add: give the title first: `loop add TITLE --instruction TEXT ...`" in called.err
+    assert "add: give the title first, as in `loop add TITLE --instruction TEXT`" in called.err
 
 
 @pytest.mark.parametrize(

@@ -17,10 +17,10 @@ Loop = Callable[..., Called]
 
 _RAISING = """
 import sys
-from loop.actions import status
-def overview(*arguments):
+from loop.actions import overview as shown
+def overview(*arguments, **more):
     raise {error}
-status.overview = overview
+shown.overview = overview
 from loop.__main__ import main
 sys.exit(main(["status"]))
 """

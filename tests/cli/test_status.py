@@ -55,10 +55,10 @@ def test_everything_is_shown_with_one_glyph_an_outcome(loop: Loop, project: Proj
         "paused   ‖ lunch (by the user); `loop resume` lifts it\n",
         "▶  4  Goes on\n",
         "1 turn · Bash make · ",
-        "Waiting (2)\n·  6  Sooner  high\n·  5  Later   low\n",
-        "✓  1  Good  success, $0.12\n",
-        "✗  2  Bad   failure: turn_limit, $0.12\n",
-        "?  3  Asks  needs_input: asked, $0.12\n",
+        "Waiting (2)\n·  6  Sooner  high, next\n·  5  Later   low\n",
+        "✓  1  Good  success, $0.12, 3 min 4 s\n",
+        "✗  2  Bad   failure: turn_limit, $0.12, 3 min 4 s\n",
+        "?  3  Asks  needs_input: asked, $0.12, 3 min 4 s\n",
         "✗  7.json  wrong name: name it 0007.json\n",
     ):
         assert part in text, text
@@ -83,7 +83,7 @@ def test_the_json_is_one_document_with_all_keys(loop: Loop, project: Project) ->
     called = loop("status", "--json")
     data = called.json
     assert {"project", "root", "worker", "paused", "problem", "counts", "tasks"} <= set(data)
-    assert data["counts"] == {"running": 0, "queued": 0, "settled": 1}
+    assert data["counts"] == {"running": 0, "queued": 0, "blocked": 0, "settled": 1}
     assert (data["worker"], data["paused"]) == (None, None)
     assert {"id", "state", "title", "priority", "reason", "cost_usd"} <= set(data["tasks"][0])
 
@@ -154,7 +154,7 @@ def test_long_titles_and_paths_are_whole_in_a_pipe(loop_process: Loop, project: 
     title = "A title of just the seventy-two characters that are shown of it, all-ok"
     target = "/".join(["force-app/main/default"] * 12)
     loop_process("add", title, "--target", target)
-    assert f"·  1  {title}\n" in loop_process("status").out
+    assert f"·  1  {title}  next\n" in loop_process("status").out
     assert f"target    {target}\n" in loop_process("status", "1").out
     assert str(project.root) in loop_process("status").out.splitlines()[0]
 
@@ -195,10 +195,11 @@ def test_a_running_task_shows_how_far_it_is(loop: Loop, project: Project) -> Non
 
 
 def test_many_tasks_are_counted_and_not_all_shown(loop: Loop, project: Project) -> None:
-    for n in range(12):
+    for n in range(23):
         loop("add", f"Task {n}")
     text = loop("status").out
-    assert "Waiting (12)" in text and "and 2 more" in text
+    assert "Waiting (23)" in text and "and 3 more; --all shows them" in text
+    assert "Task 22" not in text and "Task 22" in loop("status", "--all").out
 
 
 def test_watch_needs_a_terminal(loop: Loop) -> None:

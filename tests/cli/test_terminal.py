@@ -74,7 +74,7 @@ def test_status_is_readable_on_80_columns(screen: Screen, project: Project) -> N
     words = " ".join(text.split())
     assert "worker none is open; open Claude Desktop, or run `loop work`" in words
     row = text[text.index("✗  1") :]
-    assert "failure: verification_failed, $0.12\n" in row
+    assert "failure: verification_failed, $0.12, 3 min 4 s\n" in row
     assert all(word in row for word in _TITLE.split())
 
 

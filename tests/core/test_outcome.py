@@ -246,3 +246,37 @@ def test_what_is_odd_about_a_success_is_a_warning() -> None:
     assert judged(reported(), exit=0).warnings == ()
     assert "nobody saw its exit" in judged(reported(), exit=None).warnings
     assert "not a git repository" in judged(reported(), changed=None).warnings[0]
+
+
+SPLIT = {"subtasks": [{"title": "A", "instructions": ["Do a"]}]}
+
+
+@pytest.mark.parametrize(
+    ("report", "facts", "reason"),
+    [
+        ({"notes": "Use a map."}, {"leaves_notes": True}, "success"),
+        ({"notes": " "}, {"leaves_notes": True}, "denied"),
+        ({"notes": "Use a map."}, {}, "denied"),
+        (SPLIT, {}, "success"),
+        ({"summary": "I'll create two tasks.", **SPLIT}, {}, "success"),
+        ({"summary": "I will go on with the rest later.", **SPLIT}, {}, "success"),
+        ({"subtasks": [{"title": "", "instructions": []}]}, {}, "denied"),
+        ({"outcome": "needs_input", **SPLIT}, {}, "needs_input"),
+        ({"outcome": "failed", **SPLIT}, {}, "reported"),
+    ],
+)
+def test_work_that_is_not_in_the_files_counts_where_others_go_on_from_it(
+    report: dict[str, Any], facts: dict[str, Any], reason: str
+) -> None:
+    line = reported(**{"outcome": "done", "summary": "Done.", **report})
+    line["permission_denials"] = [DENIAL]
+    assert judged(init(), line, changed=(), **facts).reason == reason
+
+
+def test_gaps_of_a_report_that_others_go_on_from_are_warnings() -> None:
+    empty = reported(subtasks=[{}, {"title": "A"}, 7])
+    assert judged(init(), empty).warnings == (
+        "2 subtasks of the report say nothing and were left out",
+    )
+    bare = judged(init(), reported(), leaves_notes=True)
+    assert "learn only its summary" in bare.warnings[0]

@@ -18,8 +18,10 @@ def a_task(*instructions: str, **fields: Any) -> Task:
     return Task(id="42", instructions=list(instructions), created_at=NOW, **fields)
 
 
-def prompt(task: Task, *, continued: bool = False, context: str = "") -> str:
-    return compose(task, project="shop", continued=continued, context=context)
+def prompt(task: Task, *, continued: bool = False, context: str = "", left: str = "") -> str:
+    return compose(
+        task, project="shop", continued=continued, context=context, left=left, prefix="feature"
+    )
 
 
 @pytest.mark.parametrize("text", ["/clear", "/loop:stop\n/clear", "\n\n/clear", "-x", "!ls", "# a"])
@@ -84,3 +86,10 @@ def test_another_attempt_is_told_what_happened_to_the_last() -> None:
     text = prompt(task)
     assert "About the last attempt: It was interrupted." in text
     assert "The Architect had said:\nTake A." in text
+    assert "\n\nEarlier runs changed: a.\n\n" in prompt(task, left="Earlier runs changed: a.")
+
+
+def test_commits_are_asked_for_with_the_prefix_of_the_role() -> None:
+    titles = [prompt(a_task("Do it\nwell", role=role)) for role in (None, "tester", "architect")]
+    for text, prefix in zip(titles, ("feature", "test", "design"), strict=True):
+        assert f"\n\nCommits of this task are titled: {prefix}(42): Do it\n\n" in text

@@ -17,6 +17,7 @@ ALLOWED = {
     ("edit", "queued"), ("claim", "queued"), ("cancel", "queued"),
     ("give_back", "running"), ("settle", "running"),
     ("requeue", "success"), ("requeue", "failure"), ("requeue", "needs_input"),
+    ("end", "queued"), ("end", "success"), ("end", "failure"), ("end", "needs_input"),
 }  # fmt: skip
 
 

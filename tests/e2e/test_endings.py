@@ -120,7 +120,7 @@ async def test_an_error_of_the_api_fails_the_task(
         *[True] * (runs - 1),
         False,
     ]
-    assert queue["counts"] == {"running": 0, "queued": 0, "settled": 1}
+    assert queue["counts"] == {"running": 0, "queued": 0, "blocked": 0, "settled": 1}
     assert not desk.project.paused.exists()
 
 

@@ -105,7 +105,7 @@ def test_scripts_that_share_one_api_are_chosen_by_a_word_of_the_prompt(
 ) -> None:
     scripts = {"task 7": [[text("Seven.")]], "task 8": [[text("Eight.")]], "": [[text("Other.")]]}
     with ScriptedAPI(scripts) as api:
-        prompts = ("Do task 8", "Do task 7", "Do something")
+        prompts = ("Do task 8\nAround this task:\n- task 7", "Do task 7", "Do something")
         results = [run_claude(api, home, project, prompt)["result"] for prompt in prompts]
     assert results == ["Eight.", "Seven.", "Other."]
 

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from loop.actions import start
+from loop.actions.change import cancel
 from loop.builder.permissions import approve
 from loop.errors import NotReady
 from loop.service.wakeups import Wakeups
 from loop.service.worker import Worker, WorkerOptions, utc_now
 from loop.store import timeline
+from loop.store.locks import locked
 from loop.store.paths import Project
 from loop.store.pauses import pause_for
 from loop.store.project_files import read_pause
@@ -112,8 +116,9 @@ async def test_a_misfit_stops_no_task_though_the_folder_for_misfits_was_removed(
     able.invalid.rmdir()
     worker = Worker(able, Wakeups(), BARE)
     await worker._own()
-    worker._scan._monotonic = iter([0.0, 0.0, 99.0, 99.0, 99.0, 99.0]).__next__
+    worker._scan._monotonic = lambda: 0.0
     worker._look()
+    worker._scan._monotonic = lambda: 99.0
     await worker._try_claim(worker._look())
     worker._lock.release()
     assert ids_in(able.running) == ["1"]
@@ -146,3 +151,25 @@ async def test_a_run_that_a_commit_brings_is_not_gone_on_with(able: Project, nam
         await worker._step(wakeup)
     worker._lock.release()
     assert ids_in(able.running) == ["1"]
+
+
+async def test_what_others_end_while_a_run_goes_on_spreads_at_once(able: Project) -> None:
+    now = utc_now()
+    running = claim(able, submit(able, now), now)
+    submit(able, now, "cancelled")
+    submit(able, now, "stands on it", depends_on=["2"])
+    worker = Worker(able, Wakeups(), BARE)
+    with worker._wakeups.subscribe() as wakeup, locked(able.log("1")):
+        waiting = asyncio.create_task(worker._wait(running, wakeup))
+        await asyncio.to_thread(cancel, able, "2", "user", now)
+        async with asyncio.timeout(20):
+            while _events(able)[-1] != "task_blocked":
+                worker._wakeups.wake()
+                await asyncio.sleep(0.01)
+        waiting.cancel()
+        with suppress(asyncio.CancelledError):
+            await waiting
+
+
+def _events(project: Project) -> list[str]:
+    return [event["event"] for event in timeline.last(project.timeline, 9)]

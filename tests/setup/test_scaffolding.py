@@ -19,7 +19,10 @@ PLACEHOLDERS = {
     "README.template.md": {"project", "date"},
     "builder.settings.json": {"root", "hook"},
     "project_instructions.md": {"server", "project", "root"},
+    "roles/architect.md": set(),
     "roles/builder.md": set(),
+    "roles/developer.md": set(),
+    "roles/tester.md": set(),
     "server_instructions.md": {"server", "project", "root"},
 }
 
@@ -51,6 +54,22 @@ def test_the_builders_role_fits_into_one_argument_of_a_windows_command_line() ->
     assert '"' not in joined
     assert len(joined) < 2000
     assert "NEEDS_CLARIFICATION:" in joined
+
+
+@pytest.mark.parametrize("role", ["architect", "developer", "tester"])
+def test_the_text_of_a_role_is_short_and_fits_into_an_argument(role: str) -> None:
+    joined = " ".join(template(f"roles/{role}.md").split())
+    assert '"' not in joined
+    assert len(joined) < 1500
+    for part in (
+        f"Your role in this task: {role}",
+        "Goal:",
+        "Constraints:",
+        "Output:",
+        "look back:",
+        "Handoff:",
+    ):
+        assert part in joined  # fmt: skip
 
 
 def test_the_block_for_claude_md_holds_no_marker_of_its_own() -> None:

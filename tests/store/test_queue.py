@@ -11,7 +11,7 @@ from loop.core import transition as rules
 from loop.core.event import TaskCancelled
 from loop.core.task import TaskFields
 from loop.errors import BadInput, NotFound, WrongState
-from loop.store import queue, timeline
+from loop.store import queue, run_files, timeline
 from loop.store.paths import Project
 from loop.store.scan import ids_in, locate
 from tests.tasks import claim, settle, submit
@@ -31,7 +31,7 @@ def test_a_task_goes_its_way_through_the_folders(project: Project, now: datetime
     running = claim(project, task, now)
     assert locate(project, task.id, now).state == "running"
     assert ids_in(project.queue) == []
-    for suffix in queue.RUN_FILES:
+    for suffix in run_files.SUFFIXES:
         project.run_file(task.id, suffix).write_bytes(b"")
     settle(project, running, now)
     located = locate(project, task.id, now)

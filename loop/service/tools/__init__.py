@@ -1,0 +1,1 @@
+"""The Architect's tools, without the protocol that carries them."""
