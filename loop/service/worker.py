@@ -350,9 +350,13 @@ class Worker:
             over.cancel()
 
     def _keep_up(self) -> None:
-        """While a run goes on: parents end, and blocks are told, that others have brought about."""
-        while self._survey.look(self._look(), self._now())[1]:
-            pass
+        """While a run goes on: parents end, and blocks are told, that others have brought about.
+
+        Trouble with the folders is no reason to let go of the run; the next look says what it is.
+        """
+        with suppress(LoopError, OSError):
+            while self._survey.look(self._look(), self._now())[1]:
+                pass
 
     async def _over(self, task: Task) -> None:
         """Waits until nothing of a run is at work, and its record is where it was."""
