@@ -170,10 +170,10 @@ def _adding() -> list[Figure]:
             baseline=bare,
         ),
         Figure(
-            what=f"{_MANY:,} queued: an edit that closes a ring through all of it is refused",
+            what=f"{_MANY:,} queued: an edit that closes a ring from end to end is refused",
             unit="ms",
             samples=[ring],
-            note="The worst there is: it reads each task between the two ends.",
+            note="It reads the tasks on the way from the last to the first.",
         ),
     ]
 

@@ -62,11 +62,14 @@ def _among_others(
             data |= {k: told[k] for k in ("parts", "cause", "next") if k in told}
         elif standing.waits_for:
             data["waits_for"] = list(standing.waits_for[:_MOST_NAMED])
-    if task.depends_on:
-        data["dependencies"] = known_tasks(project, task.depends_on, graph, now)
-    if task.children:
-        parts = children_of(task.id, task.children)
-        data["subtasks"] = known_tasks(project, parts, graph, now)
+    parts = children_of(task.id, task.children)
+    for name, ids in (("dependencies", task.depends_on), ("subtasks", parts)):
+        if len(ids) > _MOST_NAMED:  # those that are done are the first to be left out
+            first = sorted(ids, key=lambda i: graph.standing(i).state == "success")
+            data[name] = known_tasks(project, first[:_MOST_NAMED], graph, now)
+            data[f"{name}_more"] = len(ids) - _MOST_NAMED
+        elif ids:
+            data[name] = known_tasks(project, ids, graph, now)
     if users := _users(view, task):
         data["needed_by"] = users[:_MOST_NAMED]
     return data

@@ -17,6 +17,7 @@ from loop.actions.held import pause_data, time_text
 from loop.actions.listing import Listing, misfits
 from loop.actions.progress import ProgressReader
 from loop.actions.ready import missing
+from loop.core.needs import ancestors
 from loop.core.task import Task, priority_value
 from loop.core.task_id import children_of, sort_key
 from loop.errors import LoopError
@@ -89,15 +90,22 @@ class _Tree:
         ready = self._graph.next_ready()
         self._next = ready.id if ready is not None else None
         self._told: set[str] = set()
+        self._uncounted = self._find_uncounted()
 
     def rows(self, most: Mapping[str, int]) -> Iterator[dict[str, Any]]:
         """What runs by itself, the trees, then what has ended and stands in none."""
         alone = [i for i in self._found.running if i.partition(".")[0] not in self._queued]
         for task_id in alone[: most["running"]]:
             yield from self._row(task_id)
-        trees = (row for top in self._tops() for row in self._family(top))
+        trees = (row for top in self._tops() for row in self._family(top, most["waiting"]))
         for row in islice(trees, most["waiting"]):
             yield row | {"waits": True}
+        # However long the trees are: what runs and what is next, with what it is a part of.
+        for task_id in dict.fromkeys([*self._found.running, *filter(None, [self._next])]):
+            for part in (*reversed(list(ancestors(task_id))), task_id):
+                if part not in self._told:
+                    for row in self._row(part):
+                        yield row | {"waits": True}
         yield from self._ended(most["ended"])
 
     def _tops(self) -> list[str]:
@@ -118,28 +126,55 @@ class _Tree:
 
         return sorted(urgency, key=key)
 
-    def _family(self, top: str) -> Iterator[dict[str, Any]]:
-        stack = [top]
+    def _family(self, top: str, most: int) -> Iterator[dict[str, Any]]:
+        """A task and its subtasks; of a parent that has ended some may wait still.
+
+        Of more than half of `most` subtasks, those that have succeeded are left out.
+        """
+        stack = [top, *self._uncounted.get(top, ())][::-1]
         while stack:
             task_id = stack.pop()
-            for row in self._row(task_id):
-                yield row
-                task = self._queued.get(task_id)
-                children = children_of(task_id, task.children) if task else []
-                stack.extend(reversed(children))
+            located = self._located(task_id) if task_id not in self._told else None
+            if located is not None:
+                yield self._row_of(located)
+                parts = children_of(task_id, located.task.children)
+                if len(parts) > most // 2:
+                    parts = [part for part in parts if self._state(part) != "success"]
+                stack.extend(reversed(parts))
+
+    def _find_uncounted(self) -> dict[str, list[str]]:
+        """By task of its own: waiting subtasks, just dropped, that their parent does not count."""
+        found: dict[str, list[str]] = {}
+        for task_id in sorted(self._queued, key=sort_key):
+            above, _, number = task_id.rpartition(".")
+            if above:
+                parent = self._queued.get(above)
+                located = self._located(above) if parent is None else None
+                parent = located.task if located is not None else parent
+                if parent is None or parent.children < int(number):
+                    found.setdefault(task_id.partition(".")[0], []).append(task_id)
+        return found
+
+    def _located(self, task_id: str) -> Located | None:
+        try:
+            return locate(self._project, task_id, self._now)
+        except LoopError:
+            return None
 
     def _row(self, task_id: str) -> Iterator[dict[str, Any]]:
-        try:
-            located = locate(self._project, task_id, self._now)
-        except LoopError:
-            return
+        located = self._located(task_id)
+        if located is not None:
+            yield self._row_of(located)
+
+    def _row_of(self, located: Located) -> dict[str, Any]:
+        task_id = located.task.id
         self._told.add(task_id)
         row = self._found.row_of(located)
         if task_id == self._next:
             row["next"] = True
         if located.result is not None:
             row["duration_s"] = located.result.duration_s
-        yield row | self._known_of_others(located, row)
+        return row | self._known_of_others(located, row)
 
     def _known_of_others(self, located: Located, row: dict[str, Any]) -> dict[str, Any]:
         """What the words about a row need to know of other tasks."""
@@ -158,7 +193,9 @@ class _Tree:
             result = locate(self._project, task_id, self._now).result
         except LoopError:
             return "not there"
-        return "cancelled" if result is not None and result.reason == "cancelled" else "failed"
+        if result is None:
+            return "waits for itself"
+        return "cancelled" if result.reason == "cancelled" else "failed"
 
     def _state(self, task_id: str) -> str:
         return self._graph.standing(task_id).state

@@ -15,8 +15,8 @@ from loop.core.plan_order import Step
 from loop.core.rings import ring
 from loop.core.task import Task, TaskFields, priority_value, task_from
 from loop.core.task_id import checked_id, is_id, sort_key
-from loop.errors import BadInput, NotFound
-from loop.store.families import NOT_RUN_ITSELF
+from loop.errors import BadInput, NotFound, WrongState
+from loop.store.families import NOT_RUN_ITSELF, counting
 from loop.store.paths import Project
 from loop.store.plans import Planned, ring_of
 from loop.store.scan import locate
@@ -156,8 +156,13 @@ class _Refs:
             problem = f"{name!r:.60} is neither a ref of this plan ({listed}) nor a task's id"
             raise BadInput(where, problem) from None
         task = located.task
-        if takes_subtasks and (located.state != "queued" or (task.runs and not task.children)):
-            raise BadInput(where, f"task {task.id} is {located.state}: it takes no subtasks")
+        if takes_subtasks:
+            try:
+                counting(located)
+            except WrongState as error:
+                raise BadInput(where, str(error)) from None
+            except BadInput as error:
+                raise BadInput(where, error.problem) from None
         return task
 
 

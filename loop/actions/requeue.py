@@ -7,8 +7,9 @@ from datetime import datetime
 from loop.core.checks import clean_text
 from loop.core.event import Actor, EscalatedToUser
 from loop.core.task import Task, TaskFields
-from loop.errors import BadInput
+from loop.errors import BadInput, WrongState
 from loop.store import queue
+from loop.store.dependencies import graph_of, queued_below
 from loop.store.paths import Project
 from loop.store.project_files import load_config
 from loop.store.scan import locate
@@ -37,17 +38,27 @@ def requeue(
     clean_text(guidance or "", "guidance")
     # the bound holds for the Architect alone: a person is not kept by a broken config.json
     most = 0 if from_user else load_config(project).escalation.max_requeues
-    return queue.requeue(
-        project,
-        task_id,
-        changes,
-        guidance,
-        actor,
-        now,
-        fresh=fresh,
-        from_user=from_user,
-        max_requeues=most,
-    )
+    try:
+        return queue.requeue(
+            project,
+            task_id,
+            changes,
+            guidance,
+            actor,
+            now,
+            fresh=fresh,
+            from_user=from_user,
+            max_requeues=most,
+        )
+    except WrongState:
+        task = locate(project, task_id, now).task
+        standing = graph_of(project, queued_below(project, task, now), now).standing(task.id)
+        if standing.state != "blocked" or standing.cause is None:
+            raise
+        raise WrongState(
+            f"task {task.id} waits, blocked by {standing.cause}: requeue_task {standing.cause} "
+            f"instead; its success frees {task.id}"
+        ) from None
 
 
 def escalate(

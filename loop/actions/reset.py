@@ -33,7 +33,7 @@ from loop.store import queue
 from loop.store.archive import new_archive
 from loop.store.clearing import note_reset, put_away_queued, put_away_settled
 from loop.store.dependencies import graph_of
-from loop.store.intake import set_aside_running
+from loop.store.intake import set_aside_running, take_in
 from loop.store.locks import FileLock, locked
 from loop.store.parents import roll_up
 from loop.store.paths import Project
@@ -86,6 +86,7 @@ def reset(project: Project, now: datetime, *, hard: bool) -> Outlook:
     with _nothing_starts(project):
         put_back = _put_back(project, now)
         scan = QueueScan(project, lambda: now)
+        take_in(project, scan.look(), now)
         while ended := graph_of(project, scan.look().tasks, now).ended_parents():
             roll_up(project, ended, now)
         found = _sorted_out(project, scan.look(), now, hard=hard)
@@ -112,17 +113,21 @@ def reset(project: Project, now: datetime, *, hard: bool) -> Outlook:
 def _sorted_out(project: Project, view: QueueView, now: datetime, *, hard: bool) -> Outlook:
     """Which tasks go and which stay."""
     settled = sorted(ids_in(project.completed), key=sort_key)
-    if hard:
-        return Outlook(sorted(view.tasks, key=sort_key), settled)
     graph = graph_of(project, view.tasks, now)
+    ended = graph.ended_parents()  # their results are only to be written
+    if hard:
+        waiting = sorted(view.tasks.keys() - ended.keys(), key=sort_key)
+        return Outlook(waiting, sorted([*settled, *ended], key=sort_key))
     results = {task_id: read_result(project, task_id) for task_id in settled}
     asking = [i for i, result in results.items() if result and result.status == "needs_input"]
     to_do = [i for i, t in view.tasks.items()
              if not t.children and graph.standing(i).state == "queued"]  # fmt: skip
     stay = {_top(task_id) for task_id in (*to_do, *asking)}
-    cancelled = [i for i in sorted(view.tasks, key=sort_key) if _top(i) not in stay]
+    gone = [i for i in sorted(view.tasks, key=sort_key) if _top(i) not in stay]
+    cancelled = [i for i in gone if i not in ended]
     cleared = [i for i, result in results.items() if result and _top(i) not in stay]
-    return Outlook(cancelled, cleared, kept=len(view.tasks) - len(cancelled), asking=asking)
+    cleared = sorted([*cleared, *(i for i in gone if i in ended)], key=sort_key)
+    return Outlook(cancelled, cleared, kept=len(view.tasks) - len(gone), asking=asking)
 
 
 def _top(task_id: str) -> str:

@@ -9,10 +9,10 @@ from typing import Any
 
 from loop.core.graph import Graph, Standing
 from loop.core.task import Task, title_of
-from loop.core.task_id import children_of
+from loop.core.task_id import children_of, parent_of
 from loop.errors import LoopError
 from loop.store.paths import Project
-from loop.store.scan import Located, locate
+from loop.store.scan import Located, locate, read_task
 
 _MOST_NAMED = 20
 
@@ -20,11 +20,12 @@ _MOST_NAMED = 20
 def blocked_data(project: Project, task: Task, cause: str, now: datetime) -> dict[str, Any]:
     """A blocked task: which one failed, why, and what frees this one."""
     root = root_of(project, cause, now)
+    holder = _holder(project, task, now)
     data = {"state": "blocked", "task_id": task.id, "cause": root.task.id if root else cause}
     if root is None or root.result is None:
         return data | {
-            "cause_reason": "it is not there",
-            "next": f"edit_task {task.id} without it in depends_on, or cancel_task {task.id}",
+            "cause_reason": "it is not there" if root is None else "it waits for itself",
+            "next": f"edit_task {holder} without it in depends_on, or cancel_task {task.id}",
         }
     result = root.result
     reason = f"{result.status}: {result.reason}" if result.reason != result.status else "failure"
@@ -32,9 +33,18 @@ def blocked_data(project: Project, task: Task, cause: str, now: datetime) -> dic
     return data | {
         "cause_title": title_of(root.task),
         "cause_reason": reason,
-        "next": f"{free}; or edit_task {task.id} depends_on, or cancel_task {task.id}; "
+        "next": f"{free}; or edit_task {holder} depends_on, or cancel_task {task.id}; "
         "waiting changes nothing",
     }
+
+
+def _holder(project: Project, task: Task, now: datetime) -> str:
+    """The task by whose own dependencies one waits: itself, or one that it is a part of."""
+    holder: Task | None = task
+    while holder is not None and not holder.depends_on:
+        above = parent_of(holder.id)
+        holder = read_task(project.task_file(project.queue, above), above, now) if above else None
+    return holder.id if holder is not None else task.id
 
 
 def root_of(project: Project, cause: str, now: datetime) -> Located | None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from loop.core.task_id import sort_key
+from loop.errors import LoopError
 from loop.store.dependencies import graph_of
 from loop.store.paths import Project
 from loop.store.scan import QueueView, ids_in, locate
@@ -22,9 +23,12 @@ def why_none(project: Project, view: QueueView, now: datetime) -> str:
     if blocked:
         ids = sorted(blocked, key=sort_key)
         causes = sorted(set(blocked.values()), key=sort_key)
+        failed = [cause for cause in causes if _has_ended(project, cause, now)]
+        what = "which failed" if failed == causes else "which failed or is not there"
+        way = f"requeue_task {failed[0]} runs it again" if failed else (
+            f"edit_task {ids[0]} changes what it depends on")  # fmt: skip
         words.append(
-            f"{_named(ids)} {_is(ids, 'is', 'are')} blocked by {_named(causes)}, which failed "
-            f"(requeue_task {causes[0]} runs it again)"
+            f"{_named(ids)} {_is(ids, 'is', 'are')} blocked by {_named(causes)}, {what} ({way})"
         )
     needs = {n for task_id in view.tasks for n in graph.standing(task_id).waits_for}
     asking = sorted((n for n in needs if n not in view.tasks and _asks(project, n, now)),
@@ -44,6 +48,13 @@ def why_none(project: Project, view: QueueView, now: datetime) -> str:
 
 def _asks(project: Project, task_id: str, now: datetime) -> bool:
     return locate(project, task_id, now).state == "needs_input"
+
+
+def _has_ended(project: Project, task_id: str, now: datetime) -> bool:
+    try:
+        return locate(project, task_id, now).result is not None
+    except LoopError:
+        return False
 
 
 def _named(ids: Sequence[str]) -> str:

@@ -196,8 +196,8 @@ COMMANDS = (
         "Day by day",
         "take a waiting task out of the queue",
         "Take a task that waits out of the queue. It ends as cancelled; nothing is deleted.\n"
-        "Its open subtasks go with it. Refused while it runs, and while others stand on it unless\n"
-        "--force is given: then those are blocked, and named.",
+        "Its open subtasks go with it. Refused while it runs; and, unless --force is given, while\n"
+        "others stand on it, which are blocked then and named, or while it is a part of another.",
         _remove_arguments,
         remove,
     ),

@@ -112,11 +112,13 @@ def _completed(event: Fields) -> str:
     status, reason = event.get("status"), event.get("reason")
     if reason in ("by_hand", "subtasks"):  # no run, so no cost
         return f"{status}, {'by hand' if reason == 'by_hand' else 'by its subtasks'}"
+    is_split = reason == "split"
     words = [str(status) if reason in (None, status) else f"{status}: {reason}"]
+    words = ["split into subtasks"] if is_split else words
     words.append(dollars(event.get("cost_usd")))
     if event.get("commit_hash"):
         words.append(str(event["commit_hash"])[:9])
-    if event.get("retry"):
+    if event.get("retry") and not is_split:
         words.append("tried again")
     return " · ".join(words)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from loop.cli.event_rows import progress_words
 from loop.cli.view import View, cell, glyph
-from loop.cli.wording import counted, dollars, listed, one_line, short_time, span
+from loop.cli.wording import counted, dollars, for_person, listed, one_line, short_time, span
 from loop.core.denial import told
 
 _FIELDS = (
@@ -50,11 +50,17 @@ def task_view(data: dict[str, Any], now: datetime) -> View:
 
 def _standing(view: View, data: dict[str, Any]) -> None:
     """What it stands on, its parts, what stands on it."""
-    if data.get("cause") and data["state"] == "blocked":
+    cause = data.get("cause")
+    if cause and data["state"] == "blocked":
         why = f" ({data['cause_reason']})" if data.get("cause_reason") else ""
-        view.line(cell(f"blocked by {data['cause']}{why}", "red"), indent=2)
-        view.line(cell(f"→ `loop requeue {data['cause']}` frees it once that succeeds", "dim"),
-                  indent=2)  # fmt: skip
+        view.line(cell(f"blocked by {cause}{why}", "red"), indent=2)
+        # One that is not there can't run again.
+        hint = f"`loop requeue {cause}` frees it once that succeeds"
+        hint = hint if "cause_title" in data else for_person(data["next"])
+        view.line(cell(f"→ {hint}", "dim"), indent=2)
+    elif cause and "result" not in data:
+        view.line(cell(f"can't succeed without {cause}, which failed", "red"), indent=2)
+        view.line(cell(f"→ `loop requeue {cause}` has it run again", "dim"), indent=2)
     for name, heading in (("dependencies", "Depends on"), ("subtasks", "Subtasks")):
         if data.get(name):
             view.heading(heading)
@@ -63,6 +69,8 @@ def _standing(view: View, data: dict[str, Any]) -> None:
                   cell(row["state"], "dim")) for row in data[name]),
                 indent=2,
             )  # fmt: skip
+        if data.get(f"{name}_more"):
+            view.line(cell(f"and {data[f'{name}_more']} more", "dim"), indent=2)
     if data.get("needed_by"):
         view.heading("Needed by").line(cell(listed(data["needed_by"], 20)), indent=2)
     if data.get("archived"):

@@ -89,8 +89,14 @@ def _part(task: Task, fields: dict[str, Any], task_id: str, now: datetime) -> Ta
 
 
 def split_task(task: Task, parts: Sequence[Task], notes: str | None) -> Task:
-    """The task as the parent of its parts, to which it hands on what its run noted."""
+    """The task as the parent of its parts, to which it hands on what its run noted.
+
+    The commands that it must pass are those of its last part now.
+    """
     known = [text for text in (task.notes, notes) if text and text.strip()]
     return msgspec.structs.replace(
-        task, children=task.children + len(parts), notes="\n\n".join(dict.fromkeys(known)) or None
+        task,
+        children=task.children + len(parts),
+        notes="\n\n".join(dict.fromkeys(known)) or None,
+        acceptance=[],
     )

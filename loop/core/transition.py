@@ -247,9 +247,17 @@ def cancel(task: Task, actor: Actor, now: datetime) -> tuple[Result, Event]:
         summary=f"Cancelled by the {actor} before it ran.",
         completed_at=now,
         runs=len(task.runs),
+        cost_usd=_cost_usd(task),
         task=task_dict(task),
     )
     return result, TaskCancelled(ts=now, actor=actor, task_id=task.id)
+
+
+def _cost_usd(task: Task) -> float | None:
+    """What all runs of a task have cost; None when that of one is unknown."""
+    costs = [run.cost for run in task.runs]
+    known = [cost for cost in costs if cost is not None]
+    return round(sum(known, 0.0), 6) if len(known) == len(costs) else None
 
 
 def end_by_hand(
@@ -271,7 +279,7 @@ def end_by_hand(
         summary="",
         completed_at=now,
         runs=len(task.runs),
-        cost_usd=None if task.runs else 0.0,
+        cost_usd=_cost_usd(task),
         task=task_dict(task),
     )
     result = msgspec.structs.replace(

@@ -25,6 +25,7 @@ from loop.setup.feature_families import as_families
 from loop.setup.feature_list import draft_of, feature_id, unmapped
 from loop.setup.feature_order import in_order
 from loop.store import progress
+from loop.store.archive import archives
 from loop.store.files import read, read_end
 from loop.store.imports import (
     Draft,
@@ -267,9 +268,11 @@ def _import_log(project: Project, report: ImportReport) -> None:
         entries += _entries(data.decode(errors="replace"))
     if not entries:
         return
+    logs = [progress.archive_of(project), project.progress]
+    away = [folder / "logs" / log.name for folder in archives(project) for log in logs]
     there = {
         tuple(entry)
-        for path in (progress.archive_of(project), project.progress)
+        for path in (*away, *logs)
         for entry in _entries((read(path) or b"").decode(errors="replace"))
     }
     new = [entry for entry in dict.fromkeys(map(tuple, entries)) if entry not in there]

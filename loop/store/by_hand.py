@@ -10,7 +10,7 @@ from loop.core.event import Actor
 from loop.core.result import result_dict
 from loop.errors import WrongState
 from loop.store.families import reopen_parents
-from loop.store.intake import note_dropped
+from loop.store.intake import require_taken_in
 from loop.store.journal import transition
 from loop.store.paths import Project
 from loop.store.scan import Located, locate
@@ -31,6 +31,7 @@ def end_by_hand(
         NotFound: no such task.
         WrongState: it runs, or ends with its subtasks.
     """
+    require_taken_in(project, task_id, now)
     with transition(project) as t:
         located = locate(project, task_id, now)
         task = located.task
@@ -40,8 +41,6 @@ def end_by_hand(
         if located.state == status:
             return located
         result, event = rules.end_by_hand(task, located.result, status, words, actor, now)
-        if located.result is None:
-            note_dropped(t, task, now)
         t.put(project.task_file(project.completed, task.id), result_dict(result))
         t.append(event)
         forget(t, task)

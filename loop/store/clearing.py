@@ -13,11 +13,10 @@ from pathlib import Path
 from loop.core import transition as rules
 from loop.core.event import Actor, QueueReset
 from loop.core.result import result_dict
-from loop.store.intake import note_dropped
 from loop.store.journal import Transition, transition
 from loop.store.paths import Project
 from loop.store.progress import archive_of
-from loop.store.scan import locate
+from loop.store.scan import is_dropped, locate
 from loop.store.submissions import forget
 
 _BATCH = 100
@@ -32,10 +31,9 @@ def put_away_queued(
         with transition(project) as t:
             for task_id in ids[start : start + _BATCH]:
                 located = locate(project, task_id, now)
-                if located.state != "queued":
+                if located.state != "queued" or is_dropped(project, task_id, now):
                     continue
                 result, event = rules.cancel(located.task, actor, now)
-                note_dropped(t, located.task, now)
                 t.put(project.task_file(archive / "completed", task_id), result_dict(result))
                 t.append(event)
                 forget(t, located.task)

@@ -26,7 +26,7 @@ from loop.store.scan import Located, locate, read_task
 def missing_dependency(project: Project, task: Task) -> BadInput | None:
     """The refusal of a task that depends on one that is not there; None when all are."""
     for number, need in enumerate(task.depends_on):
-        if need != task.id and not _exists(project, need):
+        if not _exists(project, need):
             return BadInput(f"depends_on[{number}]", f"there is no task {need}")
     return None
 
@@ -89,10 +89,13 @@ def refuse_rings_of_child(project: Project, child: Task, parent: Task, now: date
     Raises:
         BadInput: prints the ring.
     """
-    if child.depends_on:
+    # Its parent stands on the other subtasks already, so none of them can stand on the parent.
+    others = [n for n in child.depends_on if not n.startswith(f"{parent.id}.")]
+    if others:
         above = [_queued(project, task_id, now) for task_id in ancestors(parent.id)]
         parents = [parent, *(task for task in above if task is not None)]
-        refuse_rings(project, [child], now, parents=parents)
+        alone = msgspec.structs.replace(child, depends_on=others)
+        refuse_rings(project, [alone], now, parents=parents)
 
 
 def _queued(project: Project, task_id: str, now: datetime) -> Task | None:

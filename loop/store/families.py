@@ -23,7 +23,7 @@ NOT_RUN_ITSELF = (
 )
 
 
-def adopt(t: Transition, draft: Task, says_priority: bool, now: datetime) -> Task:
+def adopt(t: Transition, draft: Task, now: datetime) -> Task:
     """A new subtask with its id, as a part of its transition; its parent counts it.
 
     Raises:
@@ -33,9 +33,8 @@ def adopt(t: Transition, draft: Task, says_priority: bool, now: datetime) -> Tas
     """
     assert draft.parent is not None
     parent = counting(locate(t.project, draft.parent, now))
-    priority = draft.priority if says_priority else parent.priority
     child_id = f"{parent.id}.{parent.children}"
-    child = msgspec.structs.replace(draft, id=child_id, parent=parent.id, priority=priority)
+    child = msgspec.structs.replace(draft, id=child_id, parent=parent.id)
     require_dependencies(t.project, child)
     refuse_rings_of_child(t.project, child, parent, now)
     t.put(t.project.task_file(t.project.queue, parent.id), task_dict(parent))
@@ -59,7 +58,8 @@ def counting(located: Located) -> Task:
     if not is_id(f"{parent.id}.{counted.children}"):
         raise BadInput("parent", f"{parent.id} is too deep down, or has too many subtasks already")
     if parent.acceptance:
-        raise BadInput("parent", f"task {parent.id} {NOT_RUN_ITSELF}")
+        way = f"edit_task {parent.id} with an empty acceptance takes them from it"
+        raise BadInput("parent", f"task {parent.id} {NOT_RUN_ITSELF}; {way}")
     return counted
 
 

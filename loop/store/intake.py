@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,14 +12,22 @@ import msgspec
 
 from loop.core import transition as rules
 from loop.core.task import Task, decode_object, task_dict
-from loop.core.task_id import parent_of, stem
-from loop.errors import LoopError, NotFound
+from loop.core.task_id import checked_id, parent_of, stem
+from loop.errors import BadInput, LoopError, NotFound, WrongState
 from loop.store.dependencies import missing_dependency, refuse_rings, refuse_rings_of_child
 from loop.store.families import counting
 from loop.store.files import free_name, move_if_absent, read, replace
 from loop.store.journal import Transition, transition
 from loop.store.paths import Project
-from loop.store.scan import Misfit, QueueView, is_dropped, locate, read_result, read_task
+from loop.store.scan import (
+    Misfit,
+    QueueScan,
+    QueueView,
+    is_dropped,
+    locate,
+    read_result,
+    read_task,
+)
 from loop.store.submissions import remember_content
 
 #: Bytes of a name that leave room for what is added to it in invalid/.
@@ -32,7 +41,7 @@ def take_in(project: Project, view: QueueView, now: datetime) -> bool:
     """
     changed = False
     refused: list[Misfit] = []
-    for task_id in view.dropped:
+    for task_id in _needed_first(view):
         problem = _take_in_task(project, task_id, now)
         changed = changed or problem is None
         if problem is not None and not (problem.may_pass and task_id in view.young):
@@ -43,6 +52,26 @@ def take_in(project: Project, view: QueueView, now: datetime) -> bool:
         if misfit.settled:
             changed = set_aside(project, misfit) or changed
     return changed
+
+
+def _needed_first(view: QueueView) -> list[str]:
+    """The dropped tasks by id, but each after the dropped ones that it refers to."""
+    dropped = set(view.dropped)
+    placed: dict[str, None] = {}
+    opened: set[str] = set()
+    stack = view.dropped[::-1]
+    while stack:
+        task_id = stack[-1]
+        above, _, number = task_id.rpartition(".")
+        elder = f"{above}.{int(number) - 1}"
+        needs = [above, elder, *view.tasks[task_id].depends_on] if task_id not in opened else []
+        opened.add(task_id)
+        missing = [need for need in needs if need in dropped and need not in opened]
+        if missing:
+            stack.extend(reversed(missing))
+        else:
+            placed[stack.pop()] = None
+    return list(placed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +121,7 @@ def _joined(
     try:
         if above is None:
             refuse_rings(project, [task], now)
-            return [task]
+            return _early(project, task, now) or [task]
         located = locate(project, above, now)
         if located.state == "queued" and is_dropped(project, above, now):
             return _Problem(f"its parent {above} is no task yet", may_pass=True)
@@ -106,11 +135,23 @@ def _joined(
         priority = task.priority if says_priority else parent.priority
         child = msgspec.structs.replace(task, parent=above, priority=priority)
         refuse_rings_of_child(project, child, parent, now)
-        return [child, parent] if parent is not located.task else [child]
+        joined = [child, parent] if parent is not located.task else [child]
+        return _early(project, task, now) or joined
     except NotFound:
         return _Problem(f"there is no task {above} of which it could be a part", may_pass=True)
     except LoopError as error:
         return _Problem(str(error))
+
+
+def _early(project: Project, task: Task, now: datetime) -> _Problem | None:
+    """The problem of a task that depends on a file of which nobody knows yet if it is a task.
+
+    Should it turn out to be none, its number would go to another.
+    """
+    for number, need in enumerate(task.depends_on):
+        if _waits_untouched(project, need, now):
+            return _Problem(f"depends_on[{number}]: {need} is no task yet", may_pass=True)
+    return None
 
 
 def _children_there(project: Project, task_id: str, now: datetime) -> int:
@@ -122,6 +163,47 @@ def _children_there(project: Project, task_id: str, now: datetime) -> int:
         ):
             number += 1
     return number
+
+
+def require_taken_in(project: Project, task_id: str, now: datetime) -> None:
+    """Takes a dropped file in before anybody changes or ends its task, as the worker would.
+
+    What was not looked at would else pass for one of ours. Any other task is left as it is.
+
+    Raises:
+        BadInput: `task_id` is no id.
+        WrongState: the file can't be a task.
+    """
+    if not _waits_untouched(project, task_id, now):
+        return
+    for other in _needed_first(QueueScan(project, lambda: now).look()):
+        _take_in_task(project, other, now)  # it may be referred to
+    if _waits_untouched(project, task_id, now):
+        problem = _take_in_task(project, checked_id(task_id), now)
+        if problem is not None:
+            name = project.task_file(project.queue, checked_id(task_id)).name
+            raise WrongState(
+                f".ai/queue/{name} is no task yet: {problem.reason}; mend or delete the file"
+            )
+
+
+def require_all_taken_in(project: Project, ids: Iterable[object], now: datetime) -> None:
+    """The same for several ids as somebody gave them; those that are none are left to others.
+
+    Raises:
+        WrongState: one of the files can't be a task.
+    """
+    for given in ids:
+        with suppress(BadInput):
+            require_taken_in(project, checked_id(given), now)
+
+
+def _waits_untouched(project: Project, task_id: str, now: datetime) -> bool:
+    try:
+        located = locate(project, task_id, now)
+    except NotFound:
+        return False
+    return located.state == "queued" and is_dropped(project, located.task.id, now)
 
 
 def note_dropped(t: Transition, task: Task, now: datetime) -> None:

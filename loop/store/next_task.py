@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import datetime
 from typing import cast
 
@@ -17,10 +18,10 @@ from msgspec import Struct, field
 from loop.core.collecting import uncollected
 from loop.core.task import Priority, Task, decode_task
 from loop.core.task_id import id_of_file, is_id
-from loop.errors import BadInput
+from loop.errors import BadInput, LoopError
 from loop.store.dependencies import graph_of
 from loop.store.paths import Project
-from loop.store.scan import READ_FLAGS, read_task
+from loop.store.scan import READ_FLAGS, locate
 
 
 class _Brief(Struct, gc=False):
@@ -41,9 +42,10 @@ def next_task(project: Project, now: datetime) -> Task | None:
     queued = _read(project, now)
     graph = graph_of(project, queued, now)
     while (first := graph.next_ready()) is not None:
-        task = read_task(project.task_file(project.queue, first.id), first.id, now)
-        if task is not None:
-            return task
+        with suppress(LoopError):
+            located = locate(project, first.id, now)
+            if located.state == "queued":  # else its file is a leftover, or another of its id
+                return located.task
         del queued[first.id]
         graph.update(queued, [first.id])
     return None

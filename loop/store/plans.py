@@ -17,10 +17,17 @@ from loop.core.task_id import children_of, parent_of
 from loop.errors import BadInput, LoopError
 from loop.store.families import counting
 from loop.store.ids import next_id
+from loop.store.intake import require_all_taken_in
 from loop.store.journal import Transition, transition
 from loop.store.paths import Project
 from loop.store.scan import Located, locate, read_task
-from loop.store.submissions import plan_alike, plan_under_key, remember, remember_plan
+from loop.store.submissions import (
+    digest,
+    plan_alike,
+    plan_under_key,
+    remember,
+    remember_plan,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +68,8 @@ def queue_all(
         BadInput: the key was used for another plan; they would wait for each other.
         WrongState: a parent that is there already is not queued.
     """
+    named = (i for p in plan for i in (p.parent_id, *p.needs_ids) if i is not None)
+    require_all_taken_in(project, dict.fromkeys(named), now)
     with transition(project) as t:
         known = known_plan(project, content, key, now)
         if known is not None:
@@ -86,7 +95,7 @@ def queue_all(
             t.put(project.task_file(project.queue, task.id), task_dict(task))
             if task.id in new:
                 t.append(rules.submit(task, actor, now))
-                remember(t, task)
+                remember(t, task, digest(task))
         remember_plan(t, ids, key, content)
     return Queued(ids)
 

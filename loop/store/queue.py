@@ -23,7 +23,7 @@ from loop.store.archive import logs_of
 from loop.store.dependencies import is_ready, refuse_rings, require_dependencies
 from loop.store.families import NOT_RUN_ITSELF, adopt, failed_below, reopen_parents
 from loop.store.ids import next_id
-from loop.store.intake import note_dropped
+from loop.store.intake import note_dropped, require_all_taken_in, require_taken_in
 from loop.store.journal import Transition, transition
 from loop.store.locks import is_locked
 from loop.store.paths import Project
@@ -56,28 +56,33 @@ def submit(project: Project, fields: dict[str, Any], actor: Actor, now: datetime
         BadInput: a field is wrong, or the key was used for something else.
     """
     draft = task_from({**fields, "author": actor}, "1", now)
+    sent = digest(draft)
+    require_all_taken_in(project, [*draft.depends_on, *filter(None, [draft.parent])], now)
     with transition(project) as t:
-        known = _known(project, draft, now)
+        if draft.parent is not None and fields.get("priority") is None:
+            parent = _if_there(project, draft.parent, now)
+            draft.priority = parent.task.priority if parent else draft.priority
+        known = _known(project, draft, sent, now)
         if known is not None:
             return known
         if draft.parent is not None:
-            task = adopt(t, draft, fields.get("priority") is not None, now)
+            task = adopt(t, draft, now)
         else:
             require_dependencies(project, draft)
             task = msgspec.structs.replace(draft, id=next_id(project))
         t.put(project.task_file(project.queue, task.id), task_dict(task))
         t.append(rules.submit(task, actor, now))
-        remember(t, task)
+        remember(t, task, sent)
     return Submitted(task)
 
 
-def _known(project: Project, draft: Task, now: datetime) -> Submitted | None:
+def _known(project: Project, draft: Task, sent_now: str, now: datetime) -> Submitted | None:
     if draft.key is not None and (sent := sent_under_key(project, draft.key)):
         task_id, content = sent
         elder = _if_there(project, task_id, now)
         if elder is None:
             return None
-        if content != digest(draft):
+        if content != sent_now:
             raise BadInput("key", f"{draft.key!r} was used for task {task_id}; take another key")
         return Submitted(elder.task, "this key was sent before")
     alike = sent_alike(project, draft)
@@ -105,11 +110,12 @@ def edit(project: Project, task_id: str, changes: TaskFields, actor: Actor, now:
         WrongState: it is not queued.
         BadInput: a field is wrong.
     """
+    require_taken_in(project, task_id, now)
+    require_all_taken_in(project, changes.depends_on or [], now)
     with transition(project) as t:
         located = locate(project, task_id, now)
         rules.require("edit", located.task.id, located.state)
         changed, event = rules.edit(located.task, changes, actor, now)
-        note_dropped(t, located.task, now)
         _check_edited(project, located.task, changed, now)
         if digest(changed) != digest(located.task):
             forget(t, located.task)
@@ -141,6 +147,8 @@ def _hand_down_priority(t: Transition, old: Task, new: Task, actor: Actor, now: 
             note_dropped(t, part.task, now)
             t.put(t.project.task_file(t.project.queue, changed.id), task_dict(changed))
             t.append(event)
+            forget(t, part.task)
+            remember_content(t, changed)
 
 
 def claim(project: Project, task_id: str, run: Run, now: datetime) -> Task | None:
@@ -248,7 +256,13 @@ def clear_run(project: Project, task_id: str) -> None:
 
 
 def cancel_queued(project: Project, task_id: str, actor: Actor, now: datetime) -> Located:
-    """Cancels a queued task and its waiting subtasks; any other comes back as it is."""
+    """Cancels a queued task and its waiting subtasks; any other comes back as it is.
+
+    Raises:
+        NotFound: no such task.
+        WrongState: its file was dropped and can't be a task.
+    """
+    require_taken_in(project, task_id, now)
     with transition(project) as t:
         located = locate(project, task_id, now)
         if located.state != "queued":
@@ -302,6 +316,7 @@ def requeue(
         WrongState: it is not settled, or the Architect has requeued it too often in a row.
         BadInput: a field is wrong, or tasks would wait for each other.
     """
+    require_all_taken_in(project, changes.depends_on or [], now)
     with transition(project) as t:
         located = locate(project, task_id, now)
         tasks = _to_requeue(project, located, changes, now)

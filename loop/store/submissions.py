@@ -107,11 +107,11 @@ def plan_digest(tasks: list[dict[str, Any]]) -> str:
     return _hash(msgspec.json.encode(tasks, order="sorted"))
 
 
-def remember(t: Transition, task: Task) -> None:
-    """Notes a submission, as a part of its transition."""
+def remember(t: Transition, task: Task, sent: str) -> None:
+    """Notes a submission, as a part of its transition; `sent` is the digest of what was sent."""
     remember_content(t, task)
     if task.key is not None:
-        t.put(_key_file(t.project, task.key), f"{task.id} {digest(task)}".encode())
+        t.put(_key_file(t.project, task.key), f"{task.id} {sent}".encode())
 
 
 def remember_content(t: Transition, task: Task) -> None:

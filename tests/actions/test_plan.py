@@ -10,12 +10,13 @@ import pytest
 from loop.actions.plan import queue_plan
 from loop.actions.plan_check import PlanTask
 from loop.core.checks import convert
+from loop.core.task import TaskFields
 from loop.errors import BadInput
 from loop.store import queue, timeline
 from loop.store.dependencies import graph_of
 from loop.store.parents import roll_up
 from loop.store.paths import Project
-from loop.store.scan import QueueScan, ids_in
+from loop.store.scan import QueueScan, ids_in, locate
 from tests.tasks import claim, settle, submit
 
 
@@ -196,3 +197,19 @@ def test_a_plan_may_not_stand_on_what_waits_for_its_own_parent(
     with pytest.raises(BadInput, match="b → task 2 → task 1 → b"):
         queue_plan(project, parts, "user", now, dry_run=False)
     assert sorted(ids_in(project.queue)) == ["1", "2"]
+
+
+def test_a_dry_run_refuses_a_parent_that_would_be_refused_and_names_the_ref(
+    project: Project, now: datetime
+) -> None:
+    submit(project, now, "held to commands", acceptance=["make test"])
+    settle(project, claim(project, submit(project, now, "ended"), now), now)
+    submit(project, now, "to be tried again")
+    settle(project, claim(project, locate(project, "3", now).task, now), now, "failure")
+    queue.requeue(project, "3", TaskFields(), "again", "user", now, max_requeues=9)
+    for parent, says in (("1", "has acceptance commands"), ("2", "is success: subtasks can only")):
+        plan = _tasks({"ref": "a", "parent": parent})
+        (problem,) = queue_plan(project, plan, "user", now, dry_run=True).problems
+        assert problem.startswith(f"tasks[0] (a).parent: task {parent} {says}")
+    made = queue_plan(project, _tasks({"ref": "a", "parent": "3"}), "user", now, dry_run=False)
+    assert made.ids == {"a": "3.1"}

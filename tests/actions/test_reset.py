@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from loop.actions.reset import reset
+from loop.actions.reset import outlook, reset
 from loop.core.task import TaskFields
 from loop.errors import WrongState
 from loop.store import queue, timeline
@@ -212,3 +212,15 @@ def test_an_import_knows_what_it_took_in_before_a_reset(project: Project, now: d
     task = submit(project, now, imported_id="F001")
     reset(project, now, hard=True)
     assert imported_ids(project) == {"F001": task.id}
+
+
+@pytest.mark.parametrize("hard", [False, True])
+def test_what_a_reset_would_do_is_what_it_does(project: Project, now: datetime, hard: bool) -> None:
+    parent = _queued(project, now)
+    submit(project, now, "part", parent=parent)
+    settle(project, claim(project, locate(project, "1.1", now).task, now), now)
+    blocked = _queued(project, now, _end(project, now, "failure", text="bad"))
+    before = outlook(project, now, hard=hard)
+    after = reset(project, now, hard=hard)
+    assert before.cleared == after.cleared == [parent, "1.1", "2"]
+    assert before.cancelled == after.cancelled == [blocked]

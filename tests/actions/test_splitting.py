@@ -14,7 +14,7 @@ import pytest
 from loop.actions.finish import finish
 from loop.builder import runlog
 from loop.core.config import Config
-from loop.core.task import Task, encode
+from loop.core.task import Task, TaskFields, encode
 from loop.store import queue, timeline
 from loop.store.files import replace
 from loop.store.journal import transition
@@ -112,3 +112,14 @@ def _made(root: Path) -> Project:
     for folder in project.folders():
         folder.mkdir(parents=True)
     return project
+
+
+def test_a_task_with_commands_that_was_split_can_be_changed_and_get_further_parts(
+    project: Project, now: datetime
+) -> None:
+    task = has_reported(project, now, subtasks=PARTS)
+    task.acceptance = ["make test"]
+    finish(project, task, Config(), now)
+    assert locate(project, "1.2", now).task.acceptance == ["make test"]
+    assert queue.edit(project, "1", TaskFields(title="All"), "user", now).acceptance == []
+    assert submit(project, now, "One more", parent="1").id == "1.3"

@@ -186,3 +186,15 @@ def test_a_folder_in_the_place_of_the_pause_is_a_pause(project: Project) -> None
     pause = read_pause(project)
     assert pause is not None
     assert pause.by == "user"
+
+
+def test_a_part_blocked_by_what_its_parent_depends_on_names_the_parent_to_edit(
+    project: Project, now: datetime
+) -> None:
+    submit(project, now)
+    submit(project, now, "whole", depends_on=["1"])
+    submit(project, now, "part", parent="2")
+    queue.cancel_queued(project, "1", "user", now)
+    told = Observer(project, {}).look_at("2.1", now).data
+    assert (told["state"], told["cause"]) == ("blocked", "1")
+    assert "or edit_task 2 depends_on, or cancel_task 2.1;" in told["next"]

@@ -9,9 +9,12 @@ from typing import Any
 import pytest
 
 from loop.store import timeline
+from loop.store.dependencies import graph_of
+from loop.store.parents import roll_up
 from loop.store.paths import Project
-from loop.store.scan import ids_in
+from loop.store.scan import QueueScan, ids_in, locate
 from tests.cli.conftest import NOW, Called, running, settled
+from tests.tasks import claim, settle, submit
 
 Loop = Callable[..., Called]
 _PLAN: list[dict[str, Any]] = [
@@ -218,3 +221,88 @@ def test_a_queue_of_many_families_is_cut_by_rows(loop: Loop, project: Project) -
         data = {"id": str(n), "instructions": [f"T{n}"], "created_at": NOW.isoformat(), "run": 1}
         (project.queue / f"{n:04d}.json").write_text(json.dumps(data))
     assert "and 10 more; --all shows them" in loop("status").out
+
+
+def test_what_waits_though_its_parent_has_ended_or_does_not_count_it_is_in_the_tree(
+    loop: Loop, project: Project
+) -> None:
+    submit(project, NOW, "parent")
+    submit(project, NOW, "one", parent="1")
+    submit(project, NOW, "two", parent="1", depends_on=["1.1"])
+    settle(project, claim(project, locate(project, "1.1", NOW).task, NOW), NOW, "failure")
+    graph = graph_of(project, QueueScan(project, lambda: NOW).look().tasks, NOW)
+    roll_up(project, graph.ended_parents(), NOW)
+    for name in ("0009.json", "0009.1.json"):
+        (project.queue / name).write_text('{"instructions": "dropped"}')
+    out = loop("status").out
+    assert "more; --all" not in out
+    assert [line.split()[2] for line in out.splitlines() if "└" in line] == ["9.1", "1.1", "1.2"]
+    diagram = loop("status", "--graph").out
+    assert all(name in diagram for name in ("t9_1[", "t1_1[", "t1_2["))
+
+
+def test_dropped_tasks_on_a_ring_are_not_said_to_have_failed(loop: Loop, project: Project) -> None:
+    for name, need in (("0001.json", 2), ("0002.json", 1)):
+        data = {"instructions": "x", "depends_on": [need]}
+        (project.queue / name).write_text(json.dumps(data))
+    assert loop("status").out.count("blocked by 1 (waits for itself)") == 2
+    out = loop("status", "2").out
+    assert "blocked by 1 (it waits for itself)" in out
+    assert "`loop edit` 2 without it" in out
+
+
+def test_next_does_not_send_anybody_to_a_task_that_is_not_there(
+    loop: Loop, project: Project
+) -> None:
+    (project.queue / "0001.json").write_text('{"instructions": "x", "depends_on": [99]}')
+    out = loop("next").out
+    assert "1 is blocked by 99, which failed or is not there (`loop edit` 1 changes" in out
+
+
+def test_who_requeues_a_blocked_task_hears_which_one_frees_it(loop: Loop, project: Project) -> None:
+    failed = settled(project, "Bad", "failure", "turn_limit").id
+    loop("add", "Late", "--depends", failed)
+    loop("add", "Part", "--parent", "2")
+    for task_id in ("2", "2.1"):
+        called = loop("requeue", task_id)
+        assert called.code == 1
+        assert f"task {task_id} waits, blocked by {failed}: `loop requeue` {failed}" in called.err
+
+
+def test_what_runs_is_shown_however_many_parts_stand_before_it(
+    loop: Loop, project: Project
+) -> None:
+    submit(project, NOW, "whole")
+    for number in range(1, 31):
+        submit(project, NOW, f"part {number}", parent="1")
+    for number in range(1, 26):
+        settle(project, claim(project, locate(project, f"1.{number}", NOW).task, NOW), NOW)
+    claim(project, locate(project, "1.26", NOW).task, NOW)
+    out = loop("status").out
+    assert "Running\n▶  1.26  part 26" in out
+    assert "1.27" in out
+
+
+def test_of_many_subtasks_those_that_are_not_done_are_named_first(
+    loop: Loop, project: Project
+) -> None:
+    submit(project, NOW, "whole")
+    for number in range(1, 26):
+        submit(project, NOW, f"part {number}", parent="1")
+    for number in range(1, 24):
+        settle(project, claim(project, locate(project, f"1.{number}", NOW).task, NOW), NOW)
+    out = loop("status", "1").out
+    assert out.index("1.24") < out.index("1.25") < out.index("1.1 ")
+    assert "  and 5 more\n" in out
+
+
+def test_of_a_parent_that_can_not_succeed_the_failed_part_is_named(
+    loop: Loop, project: Project
+) -> None:
+    submit(project, NOW, "whole")
+    submit(project, NOW, "one", parent="1")
+    submit(project, NOW, "two", parent="1")
+    settle(project, claim(project, locate(project, "1.1", NOW).task, NOW), NOW, "failure")
+    out = loop("status", "1").out
+    assert "can't succeed without 1.1, which failed" in out
+    assert "`loop requeue 1.1`" in out

@@ -240,3 +240,11 @@ def test_events_that_nobody_knows_are_shown_all_the_same(loop: Loop, project: Pr
     assert (called.code, called.err) == (0, "")
     assert "new thing: why" in called.out
     assert len(called.out.splitlines()) == len(odd)
+
+
+def test_a_split_is_not_told_as_another_attempt(loop: Loop, project: Project) -> None:
+    event = {"event": "run_completed", "ts": "2026-07-23T10:00:00Z", "actor": "builder",
+             "task_id": "1", "run": 1, "status": "success", "reason": "split", "retry": True,
+             "cost_usd": 0.5}  # fmt: skip
+    project.timeline.write_text(json.dumps(event) + "\n")
+    assert loop("timeline").out.rstrip().endswith("split into subtasks · $0.50")

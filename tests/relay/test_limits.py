@@ -236,5 +236,5 @@ def test_a_task_edited_or_cancelled_before_the_worker_saw_it_has_a_beginning(
     queue.edit(shop.project, "7", TaskFields(title="Better"), "user", now)
     queue.cancel_queued(shop.project, "8", "user", now)
     assert [event["event"] for event in shop.events()] == [
-        "task_queued", "task_edited", "task_queued", "task_cancelled",
+        "task_queued", "task_queued", "task_edited", "task_cancelled",
     ]  # fmt: skip

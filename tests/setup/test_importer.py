@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from loop.actions.reset import reset
 from loop.errors import NotFound
 from loop.setup.feature_order import in_order
 from loop.setup.importer import ImportReport, Row, import_folder
@@ -433,3 +434,14 @@ def test_whatever_the_links_what_is_taken_in_stands_behind_what_it_needs(
             assert set(draft.depends_on) <= there
         assert draft.parent in there or draft.parent not in drafts
         there.add(draft.old_id)
+
+
+def test_a_log_that_a_reset_has_put_away_is_not_taken_over_again(
+    project: Project, folder: Path, now: datetime
+) -> None:
+    write(folder, [feature("F001", status="done")])
+    (folder / "progress.txt").write_text("===\ntask: F001\nstatus: done\n===\n")
+    assert import_folder(project, folder, now).log_entries == 1
+    reset(project, now, hard=False)
+    assert not project.progress.exists()
+    assert import_folder(project, folder, now).log_entries == 0

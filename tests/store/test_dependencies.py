@@ -24,8 +24,9 @@ def _submit(project: Project, now: datetime, text: str, *needs: str) -> str:
 def test_a_dependency_that_is_not_there_is_refused_and_nothing_is_queued(
     project: Project, now: datetime
 ) -> None:
-    with pytest.raises(BadInput, match=r"depends_on\[0\]: there is no task 9"):
-        _submit(project, now, "x", "9")
+    for need in ("9", "1"):  # 1 would be the new one itself
+        with pytest.raises(BadInput, match=rf"depends_on\[0\]: there is no task {need}"):
+            _submit(project, now, "x", need)
     assert list(project.queue.iterdir()) == []
 
 
@@ -75,7 +76,9 @@ def test_a_new_task_reads_no_more_than_whether_its_dependencies_are_there(
     read: list[str] = []
     monkeypatch.setattr(dependencies, "read_task", lambda path, *_: read.append(path.name))
     _submit(project, now, "c", "3")
-    queue.submit(project, {"instructions": "x", "parent": "4"}, "user", now)
+    for needs in ([], ["4.1"]):
+        fields = {"instructions": f"on {needs}", "parent": "4", "depends_on": needs}
+        queue.submit(project, fields, "user", now)
     assert read == []
 
 

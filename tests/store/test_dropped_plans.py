@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 from loop.core.task import TaskFields
+from loop.errors import WrongState
 from loop.store import queue
+from loop.store.by_hand import end_by_hand
 from loop.store.intake import take_in, waiting_misfit
 from loop.store.paths import Project
 from loop.store.scan import QUIET_S, QueueScan, QueueView, ids_in, locate
@@ -151,3 +153,56 @@ def test_an_edit_of_a_task_that_waits_to_be_taken_in_keeps_to_the_rules(desk: _D
     desk.drop("1")
     queue.edit(desk.project, "1", TaskFields(title="t"), "user", desk.now)
     assert desk.take_in().dropped == []
+
+
+def test_a_dropped_file_is_looked_at_before_a_person_changes_or_ends_its_task(desk: _Desk) -> None:
+    project, now = desk.project, desk.now
+    for task_id, need in (("1", "2"), ("2", "1"), ("3", "99")):
+        desk.drop(task_id, depends_on=[need])
+    desk.drop("8.1")
+    for task_id, why in (("1", "1 → 2 → 1"), ("3", "there is no task 99"), ("8.1", "no task 8")):
+        name = project.task_file(project.queue, task_id).name
+        with pytest.raises(WrongState, match=rf"^\.ai/queue/{name} is no task yet: .*{why}"):
+            queue.edit(project, task_id, TaskFields(title="Other"), "user", now)
+        with pytest.raises(WrongState):
+            queue.cancel_queued(project, task_id, "user", now)
+        with pytest.raises(WrongState):
+            queue.submit(project, {"instructions": "y", "parent": task_id}, "user", now)
+        with pytest.raises(WrongState):
+            end_by_hand(project, task_id, "success", None, "user", now)
+    desk.drop("5", depends_on=["6"])
+    desk.drop("6")
+    assert queue.edit(project, "5", TaskFields(title="Other"), "user", now).title == "Other"
+
+
+def test_the_number_of_a_dropped_subtask_that_is_removed_is_not_given_again(desk: _Desk) -> None:
+    project, now = desk.project, desk.now
+    desk.drop("2")
+    desk.take_in()
+    desk.drop("2.1")
+    queue.cancel_queued(project, "2.1", "user", now)
+    fields = {"instructions": "new", "parent": "2"}
+    assert queue.submit(project, fields, "user", now).task.id == "2.2"
+    assert locate(project, "2.2", now).state == "queued"
+
+
+def test_nothing_comes_to_depend_on_a_file_that_turns_out_to_be_no_task(desk: _Desk) -> None:
+    project, now = desk.project, desk.now
+    desk.drop("7", depends_on=["99"])
+    desk.drop("5", depends_on=["7"])
+    with pytest.raises(WrongState, match=r"0007\.json is no task yet: .*no task 99"):
+        queue.submit(project, {"instructions": "y", "depends_on": ["7"]}, "user", now)
+    assert desk.take_in().dropped == ["5", "7"]
+    desk.take_in(after_s=QUIET_S)
+    assert desk.take_in(after_s=QUIET_S).tasks == {}
+    assert set(desk.reasons()) == {"0005", "0007"}
+
+
+def test_a_long_chain_that_is_dropped_at_once_is_taken_in_at_once(desk: _Desk) -> None:
+    for number in range(1, 60):
+        desk.drop(str(number), depends_on=[str(number + 1)])
+    desk.drop("60.1", depends_on=["61"])
+    desk.drop("60")
+    desk.drop("61")
+    assert desk.take_in().dropped == []
+    assert desk.reasons() == {}

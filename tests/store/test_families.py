@@ -150,6 +150,8 @@ def test_a_subtask_that_waits_for_what_stands_on_its_parent_is_refused(
 ) -> None:
     with pytest.raises(BadInput, match="wait for each other"):
         _submit(family, now, "c", parent="1", depends_on=["2"])
+    with pytest.raises(BadInput, match=r"there is no task 1\.3"):
+        _submit(family, now, "c", parent="1", depends_on=["1.3"])
     assert locate(family, "1", now).task.children == 2
 
 
@@ -265,7 +267,9 @@ def test_a_task_with_commands_to_pass_takes_no_subtasks_since_nobody_would_run_t
     project: Project, now: datetime
 ) -> None:
     _submit(project, now, "x", acceptance=["make test"])
-    with pytest.raises(BadInput, match=r"task 1 has acceptance commands.* is not run itself"):
+    with pytest.raises(
+        BadInput, match=r"task 1 has acceptance commands.* is not run itself.*; edit_task 1 with an"
+    ):
         _submit(project, now, "y", parent="1")
     queue.edit(project, "1", TaskFields(acceptance=[]), "user", now)
     _submit(project, now, "y", parent="1")
@@ -279,3 +283,16 @@ def test_subtasks_nest_nine_deep_and_no_deeper(project: Project, now: datetime) 
         task_id = _submit(project, now, "x", parent=task_id)
     with pytest.raises(BadInput, match="too deep down"):
         _submit(project, now, "x", parent=task_id)
+
+
+def test_a_subtask_that_is_sent_twice_is_queued_once_whatever_priority_it_inherits(
+    family: Project, now: datetime
+) -> None:
+    first = _submit(family, now, "kid", parent="1", key="k")
+    assert _submit(family, now, "kid", parent="1", key="k") == first
+    other = _submit(family, now, "other", parent="1")
+    assert _submit(family, now, "other", parent="1") == other
+    queue.edit(family, "1", TaskFields(priority="low"), "user", now)
+    assert _submit(family, now, "kid", parent="1", key="k") == first
+    assert _submit(family, now, "other", parent="1") == other
+    assert locate(family, "1", now).task.children == 4

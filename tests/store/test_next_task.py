@@ -67,3 +67,13 @@ def test_subtasks_come_in_the_place_of_their_parent(project: Project, now: datet
     task = next_task(project, now)
     assert task is not None
     assert (task.id, task.instructions) == ("1.1", ["part"])
+
+
+def test_a_file_under_the_id_of_a_task_that_has_ended_is_not_next(
+    project: Project, now: datetime
+) -> None:
+    settle(project, claim(project, submit(project, now), now), now)
+    submit(project, now, "second")
+    _drop(project, "1", {"instructions": "another", "priority": "high"})
+    task = next_task(project, now)
+    assert task is not None and task.id == "2"

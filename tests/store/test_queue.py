@@ -223,3 +223,16 @@ def test_of_eight_processes_exactly_one_claims_each_of_a_hundred_tasks(
     assert sorted(claimed, key=int) == ids
     assert told(project).count("run_started") == 100
     assert (ids_in(project.queue), len(ids_in(project.running))) == ([], 100)
+
+
+def test_a_task_that_is_cancelled_before_it_runs_has_cost_what_its_earlier_runs_did(
+    project: Project, now: datetime
+) -> None:
+    send(project, now)
+    never = queue.cancel_queued(project, "1", "user", now).result
+    assert never is not None and never.cost_usd == 0.0
+    queue.requeue(project, "1", TaskFields(), None, "user", now, max_requeues=9)
+    settle(project, claim(project, locate(project, "1", now).task, now), now, "failure")
+    queue.requeue(project, "1", TaskFields(), None, "user", now, max_requeues=9)
+    once = queue.cancel_queued(project, "1", "user", now).result
+    assert once is not None and once.cost_usd == 0.5
