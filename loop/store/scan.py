@@ -22,6 +22,7 @@ from loop.errors import BadInput, NotFound
 from loop.store.archive import results_of
 from loop.store.files import read
 from loop.store.paths import Project
+from loop.store.timeline import size_of
 
 #: A file that can't be read as a task is waited for this long since it last changed.
 QUIET_S = 5.0
@@ -140,6 +141,8 @@ class Misfit:
 class QueueView:
     """What lies in queue/ at one moment."""
 
+    #: bytes of the timeline before that
+    timeline_bytes: int = 0
     tasks: dict[str, Task] = field(default_factory=dict)
     #: ids of files that a person or another program dropped and nobody has taken in yet
     dropped: list[str] = field(default_factory=list)
@@ -179,7 +182,7 @@ class QueueScan:
     @uncollected()
     def look(self) -> QueueView:
         """What lies there now."""
-        view = QueueView()
+        view = QueueView(size_of(self._project.timeline))
         seen: dict[str, _Seen] = {}
         now = self._monotonic()
         for entry in self._entries():

@@ -163,3 +163,23 @@ def test_who_keeps_looking_finds_what_one_who_comes_new_finds(
             if looks:
                 assert kept.next_id() == _next_id(project)
         assert kept.next_id() == _next_id(project)
+
+
+@pytest.mark.parametrize("known", ["before", "only while it leaves"])
+def test_a_task_that_has_ended_is_not_next_while_its_file_is_about_to_be_removed(
+    project: Project, known: str
+) -> None:
+    submit(project, NOW)
+    submit(project, NOW, depends_on=["1"])
+    file = project.task_file(project.queue, "1")
+    written = file.read_bytes()
+    kept = _Looking(project)
+    if known == "before":
+        assert kept.next_id() == "1"
+    queue.cancel_queued(project, "1", "user", NOW)
+    file.write_bytes(written)
+    if known != "before":
+        kept.next_id()
+        assert kept.survey.is_due
+    assert kept.next_id() is None
+    assert timeline.last(project.timeline, 1)[0]["event"] == "task_blocked"
