@@ -21,7 +21,7 @@ demo: $(BIN)/.demo  ## watch it work, without an account (CLAUDE=1: with your ow
 	@$(BIN)/python -m examples.demo $(if $(CLAUDE),--claude)
 
 test: $(BIN)/.dev  ## run all tests, those on the real Claude Code included
-	$(BIN)/python -m pytest -n 2 --dist worksteal $(ARGS)
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 3 --dist worksteal $(ARGS)
 
 check: $(BIN)/.dev  ## format, lint, types, tests
 	$(BIN)/ruff format --check .

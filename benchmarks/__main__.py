@@ -1,8 +1,8 @@
 """Measures the project's figures and prints them as one table.
 
     python -m benchmarks            all of them, within four minutes
-    python -m benchmarks NAME...    only those: landing claiming starting hooks spawning idling wire
-                                    long_queue submitting graph
+    python -m benchmarks NAME...    only those: landing claiming starting hooks shift spawning
+                                    idling wire long_queue submitting graph
 
 Nothing fails for being slow: a bound that was missed is shown as missed.
 """
@@ -21,7 +21,7 @@ from rich.console import Console
 from benchmarks.figure import Figure, notes_of, table_of
 
 NAMES = (
-    "landing", "claiming", "starting", "hooks", "spawning", "idling", "wire", "long_queue",
+    "landing", "claiming", "starting", "hooks", "shift", "spawning", "idling", "wire", "long_queue",
     "submitting", "graph",
 )  # fmt: skip
 #: Characters of a line where there is no terminal.

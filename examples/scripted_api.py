@@ -234,6 +234,8 @@ class ScriptedAPI:
             "ANTHROPIC_BASE_URL": self.url,
             "ANTHROPIC_API_KEY": API_KEY,
             "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+            # At a terminal it would come from GitHub all the same.
+            "CLAUDE_CODE_DISABLE_OFFICIAL_MARKETPLACE_AUTOINSTALL": "1",
             "CLAUDE_CODE_MAX_RETRIES": "1",
             "DISABLE_AUTOUPDATER": "1",
         }

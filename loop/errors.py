@@ -5,7 +5,8 @@
     ├── NotFound            no task of that id, no project, no log
     ├── WrongState          the task is not in a state that allows this
     ├── Busy                a lock is held by somebody else for too long
-    └── NotReady            claude, git, an approval or money is missing
+    ├── NotReady            claude, git, an approval or money is missing
+    └── NotSent             a notification did not arrive
 
 Everything else that escapes is a defect, not an expected error.
 """
@@ -53,4 +54,16 @@ class NotReady(LoopError):
     def __init__(self, kind: str, message: str, until: datetime | None = None) -> None:
         self.kind = kind
         self.until = until
+        super().__init__(message)
+
+
+class NotSent(LoopError):
+    """Raised when a notification did not arrive; the message holds the service's own words.
+
+    `again_s` is after how many seconds it is worth another try; None when it is not, or when it may
+    have arrived after all.
+    """
+
+    def __init__(self, message: str, again_s: float | None = None) -> None:
+        self.again_s = again_s
         super().__init__(message)

@@ -5,19 +5,21 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 _PACKAGE = Path(__file__).parent.parent / "loop"
 _ORDER = [
-    {"core"}, {"store"}, {"git"}, {"builder"}, {"actions"}, {"hooks", "service"},
+    {"core"}, {"store"}, {"git", "notify"}, {"builder"}, {"actions"}, {"hooks", "service"},
     {"setup"}, {"cli"},
 ]  # fmt: skip
 _RANK = {name: rank for rank, names in enumerate(_ORDER) for name in names}
 _FILES = sorted(p for p in _PACKAGE.rglob("*.py") if p.parent != _PACKAGE)
 
 
+@cache
 def _imports(path: Path) -> set[str]:
     found = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -66,6 +68,10 @@ def test_the_core_does_no_input_and_no_output() -> None:
     ("module", "forbidden"),
     [
         ("loop.hooks.entry", ["json", "subprocess", "asyncio", "mcp", "msgspec", "pydantic"]),
+        (
+            "loop.hooks.shift",
+            ["asyncio", "mcp", "pydantic", "tempfile", "socket", "psutil", "loop.core.mask"],
+        ),
         ("loop.__main__", ["asyncio", "mcp", "watchfiles", "pydantic", "rich"]),
         ("loop.actions.observer", ["asyncio", "mcp", "watchfiles", "pydantic"]),
     ],

@@ -9,13 +9,19 @@ import subprocess
 import sys
 import venv
 import zipfile
+from collections.abc import Set
+from importlib.metadata import Distribution, distribution
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from loop import __version__
 
 _ROOT = Path(__file__).parent.parent
+#: Nothing is compiled that nobody imports.
+_QUICK = {"PIP_NO_COMPILE": "1"}
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +30,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     subprocess.run(
         [sys.executable, "-m", "pip", "wheel", "--quiet", "--disable-pip-version-check",
          "--no-deps", "--wheel-dir", folder, _ROOT],
-        check=True, capture_output=True, timeout=100,
+        check=True, capture_output=True, timeout=100, env=os.environ | _QUICK,
     )  # fmt: skip
     return next(folder.glob("*.whl"))
 
@@ -40,17 +46,42 @@ def test_the_wheel_holds_every_module_and_template_and_nothing_else(wheel: Path)
     assert held == modules | templates | {"loop/py.typed"}
 
 
+def _needed_by(there: Distribution, extras: Set[str], found: dict[str, Distribution]) -> None:
+    """Adds what a package says it needs, and what that needs in turn, as it is installed here."""
+    for wanted in map(Requirement, there.requires or []):
+        marker = wanted.marker
+        if marker and not any(marker.evaluate({"extra": extra}) for extra in {"", *extras}):
+            continue
+        name = canonicalize_name(wanted.name)
+        if name in found and not wanted.extras:
+            continue
+        found[name] = distribution(name)
+        assert wanted.specifier.contains(found[name].version, prereleases=True), wanted
+        _needed_by(found[name], wanted.extras, found)
+
+
+def _install(wheel: Path, folder: Path) -> None:
+    """Makes an environment of the wheel and of what it says it needs, and of nothing else."""
+    venv.create(folder, with_pip=False, symlinks=True)
+    installed = subprocess.run(
+        [sys.executable, "-m", "pip", "--python", folder / "bin/python", "install", "--quiet",
+         "--disable-pip-version-check", "--no-deps", wheel],
+        capture_output=True, text=True, timeout=110, check=False, env=os.environ | _QUICK,
+    )  # fmt: skip
+    assert installed.returncode == 0, installed.stderr
+    (packages,) = folder.glob("lib/python*/site-packages")
+    (metadata,) = packages.glob("claude_automation_loop-*.dist-info")
+    needed: dict[str, Distribution] = {}
+    _needed_by(Distribution.at(metadata), set(), needed)
+    for there in needed.values():
+        for name in {path.parts[0] for path in there.files or []} - {"..", "__pycache__"}:
+            (packages / name).symlink_to(str(there.locate_file(name)))
+
+
 def test_the_installed_wheel_sets_a_project_up_outside_the_checkout(
     wheel: Path, tmp_path: Path
 ) -> None:
-    venv.create(tmp_path / "venv", with_pip=False, symlinks=True)
-    python = tmp_path / "venv/bin/python"
-    installed = subprocess.run(
-        [sys.executable, "-m", "pip", "--python", python, "install", "--quiet",
-         "--disable-pip-version-check", wheel],
-        capture_output=True, text=True, timeout=110, check=False,
-    )  # fmt: skip
-    assert installed.returncode == 0, installed.stderr
+    _install(wheel, tmp_path / "venv")
     project = tmp_path / "project"
     project.mkdir()
     env = {"PATH": os.defpath, "HOME": str(tmp_path / "home")}

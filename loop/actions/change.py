@@ -11,17 +11,16 @@ from loop.actions.finish import finish
 from loop.actions.ready import check_place
 from loop.actions.recover import examine, void, wake_shim
 from loop.core.checks import clean_text
-from loop.core.config import Config
 from loop.core.event import Actor, TaskCancelled
 from loop.core.recovery import Found
 from loop.core.task import Task, TaskFields
 from loop.core.task_id import parent_of, sort_key
-from loop.errors import NotReady, WrongState
+from loop.errors import WrongState
 from loop.store import by_hand, pauses, queue
 from loop.store.dependencies import graph_of
 from loop.store.locks import FileLock, is_locked
 from loop.store.paths import Project
-from loop.store.project_files import Pause, load_config, read_pause
+from loop.store.project_files import Pause, read_pause, usable_config
 from loop.store.scan import Located, QueueScan, family, locate
 
 #: Seconds that one waits for a cancelled run to end where no worker does.
@@ -136,17 +135,21 @@ def end_by_hand(
     words: str | None,
     actor: Actor,
     now: datetime,
+    notes: str | None = None,
 ) -> Located:
     """Ends a task without a run, since somebody says how it ended; `words` say how or why.
 
-    One that has ended otherwise is corrected; one that has ended so comes back as it is.
+    `notes` are for tasks that build on this one. One that has ended otherwise is corrected; one
+    that has ended so comes back as it is.
 
     Raises:
         NotFound: no such task.
         WrongState: it runs, or ends with its subtasks.
     """
     clean_text(words or "", "summary")
-    return by_hand.end_by_hand(project, task_id, status, words, actor, now)
+    clean_text(notes or "", "notes")
+    lines = usable_config(project).progress.max_lines
+    return by_hand.end_by_hand(project, task_id, status, words, actor, now, notes, max_lines=lines)
 
 
 def _finish_without_owner(project: Project, task_id: str, now: datetime) -> None:
@@ -164,16 +167,9 @@ def _finish_without_owner(project: Project, task_id: str, now: datetime) -> None
         if task is not None and found is Found.LAUNCH and void(project, task, "cancelled"):
             found = Found.JUDGE
         if task is not None and found is Found.JUDGE:
-            finish(project, task, _config(project), now)
+            finish(project, task, usable_config(project), now)
     finally:
         lock.release()
-
-
-def _config(project: Project) -> Config:
-    try:
-        return load_config(project)
-    except NotReady:
-        return Config()
 
 
 def pause(project: Project, actor: Actor, reason: str | None, now: datetime) -> Pause:

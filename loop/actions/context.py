@@ -219,10 +219,11 @@ class _Around:
             return None
 
     def _told(self, located: Located) -> Known:
-        """Of a task that has ended: the notes of its report, else its summary, else its own."""
+        """Of a task that has ended: the notes of its report, else its summary; then its own."""
         task, result = located.task, located.result
         state = located.state
         if state == "queued" and task.id in self.graph.tasks:
             state = self.graph.standing(task.id).state
         left = (result.notes or result.summary) if result else None
-        return Known(task.id, title_of(task), state, task.role, left or task.notes)
+        notes = "\n".join(dict.fromkeys(filter(None, (left, task.notes)))) or None
+        return Known(task.id, title_of(task), state, task.role, notes)

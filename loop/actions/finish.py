@@ -15,11 +15,9 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from loop.actions.pruning import prune
-from loop.actions.recover import stand_in_for_shim
+from loop.actions.in_session import checked_in_session, says_its_end
 from loop.actions.verification import Verification, commands_of, verify
 from loop.actions.work import Work, keep, what_changed
-from loop.builder.command import verification_environment
 from loop.builder.judge import ending_of, exit_time
 from loop.builder.prepare import config_of_run
 from loop.builder.role import role_text
@@ -29,7 +27,7 @@ from loop.builder.verify import end_bearers
 from loop.core import transition as rules
 from loop.core.config import Config
 from loop.core.event import CheckpointSkipped, Event
-from loop.core.last_attempt import how_it_ended
+from loop.core.last_attempt import broken_off, how_it_ended
 from loop.core.outcome import Ending, Outcome, classify, retry_follows
 from loop.core.result import FileChange, Result, Snapshot
 from loop.core.split import parts_of, split_task
@@ -75,7 +73,7 @@ def finish(
     `told` is called once a result can be read, before what is left of the run is removed.
     """
     run = task.runs[-1]
-    stand_in_for_shim(project, task)
+    _make_exit_known(project, task)
     config = config_of_run(project, task) or config
     if task.acceptance or commands_of(config):
         end_bearers(run.uuid)  # what a worker that died in the middle of this had started
@@ -98,7 +96,9 @@ def finish(
         elif verdict is not None and verdict.failed:
             outcome = classify(dataclasses.replace(ending, red_after_green=verdict.words))
     named = _named(project, outcome)
-    work = keep(project, repository, task, config, seen, named, now)
+    cut_off = outcome.status == "paused" or outcome.reason in ("interrupted", "api_error")
+    half_done = run.driver == "session" and cut_off
+    work = keep(project, repository, task, config, seen, named, now, half_done=half_done)
     task = _recorded(project, task, outcome, ending, work, now)
     first = _skipped(task, work, now)
     if outcome.status == "paused" and _pause(project, task, outcome, first, now):
@@ -116,6 +116,8 @@ def finish(
     result = queue.settle(project, task, result, now, told, first, entry, lines)
     cap_log(project.log(task.id))
     if repository is not None:
+        from loop.actions.pruning import prune
+
         with suppress(GitError):
             prune(project, repository, config.checkpoint.keep_days, now, but=task.id)
     return Finished(task.id, outcome, result)
@@ -160,6 +162,14 @@ def _goes_on(
     return split(project, split_task(task, parts, notes), parts, events, into, max_lines, now)
 
 
+def _make_exit_known(project: Project, task: Task) -> None:
+    if task.runs[-1].driver == "session" and says_its_end(project, task):
+        return
+    from loop.actions.recover import stand_in_for_shim  # all that a hook has no use for
+
+    stand_in_for_shim(project, task)
+
+
 def _parts(task: Task, outcome: Outcome, now: datetime) -> tuple[Outcome, list[Task]]:
     """The subtasks into which the Builder's report splits its task, and what that makes of it."""
     if outcome.status != "success" or outcome.report is None:
@@ -175,8 +185,12 @@ def _parts(task: Task, outcome: Outcome, now: datetime) -> tuple[Outcome, list[T
 def _verified(
     project: Project, repository: Repository | None, task: Task, config: Config
 ) -> Verification:
-    env = verification_environment(os.environ, project, task)
     after = task.runs[-1].after
+    if task.runs[-1].driver == "session":
+        return checked_in_session(project, repository, task, after)
+    from loop.builder.command import verification_environment
+
+    env = verification_environment(os.environ, project, task)
 
     def unwanted() -> bool:
         return cancel_reason(project, task.id) == "cancelled"
@@ -217,7 +231,7 @@ def _recorded(
 
 
 def _skipped(task: Task, work: Work, now: datetime) -> list[Event]:
-    reason = work.checkpoint.skipped
+    reason = work.checkpoint.skipped if work.checkpoint else None
     if reason is None:
         return []
     event = CheckpointSkipped(ts=now, actor="builder", task_id=task.id, run=task.run, reason=reason)
@@ -241,6 +255,8 @@ def _pause(
     event = rules.paused(task, kind, why, pause.until, now, tries=pause.tries)
     cut_off = "Your last run was cut off by a limit of the account; go on where it stopped."
     note = cut_off if task.runs[-1].turns else None
+    if task.runs[-1].driver == "session":
+        note = broken_off(f"{kind.replace('_', ' ')} ({outcome.summary})")
     return queue.give_back(project, task, event, retry=False, note=note, pause=pause, first=first)
 
 
@@ -267,7 +283,7 @@ def _result(
         remarks=outcome.remarks,
         completed_at=now,
         commit_hash=work.commit,
-        log_path=project.log(task.id).relative_to(project.root).as_posix(),
+        log_path=_log_path(project, task),
         warnings=[
             *outcome.warnings,
             *checks.warnings,
@@ -288,6 +304,16 @@ def _result(
         verification=verdict.data() if verdict else None,
         task={},
     )
+
+
+def _log_path(project: Project, task: Task) -> str | None:
+    """Where the stream of the task's runs is; None when all of them were an interactive session's.
+
+    Claude Code keeps the transcript of those itself.
+    """
+    if all(run.driver == "session" for run in task.runs):
+        return None
+    return project.log(task.id).relative_to(project.root).as_posix()
 
 
 def _duration_s(runs: list[Run]) -> float:

@@ -8,8 +8,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 from loop.actions.ready import MENDABLE, missing
+from loop.builder.session import is_alive
+from loop.store import pauses
 from loop.store.paths import Project
 from loop.store.project_files import Pause, read_owner, read_pause
+from loop.store.shift import living
 
 #: What an answer says that one does next.
 CALL_AGAIN = "call again"
@@ -42,10 +45,17 @@ def held(
     if pause is not None:
         data = {"state": "paused", **pause_data(pause), "next": END_TURN}
         return Held(data, passing=_is_over(pause, now))
-    if read_owner(project) is None:
+    if read_owner(project) is None and living(project, is_alive) is None:
         reason = "no worker: Claude Desktop or `loop work` must be open for this project"
         return Held({"state": "no_worker", "reason": reason, "next": END_TURN}, passing=True)
     return None
+
+
+def lift_when_through(project: Project, now: datetime) -> None:
+    """Lifts the worker's pause for what the account or the service refused: a run went through."""
+    pause = read_pause(project)
+    if pause is not None and pause.by == "worker" and pause.kind not in MENDABLE:
+        pauses.resume(project, "builder", now, "a run went through")
 
 
 def _is_over(pause: Pause, now: datetime) -> bool:

@@ -12,6 +12,7 @@ from loop.actions.brief import brief
 from loop.actions.held import CALL_AGAIN, END_TURN, Held, held
 from loop.actions.progress import ProgressReader
 from loop.actions.ready import missing
+from loop.actions.session_seen import in_session
 from loop.actions.standing import blocked_data, parent_data
 from loop.actions.waiting import why_none
 from loop.core.result import Result
@@ -210,6 +211,8 @@ class Observer:
             "task_id": task.id,
             "progress": self._reader.progress(task, now),
         }
+        if in_session(task):
+            data["note"] = "an interactive session works on it: only its time is known"
         if trouble is not None:
             data |= {"problem": trouble, "next": END_TURN}
             return Answer(data, True, read_up_to=read_up_to)

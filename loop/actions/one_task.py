@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
+from loop.actions.session_seen import where_to_look
 from loop.actions.standing import blocked_data, known_tasks, parent_data
 from loop.core.result import result_dict
 from loop.core.task import Task, task_dict
@@ -40,6 +41,8 @@ def task_in_full(
     if log_tail_bytes:
         tail = read_end(log_of(project, task.id), log_tail_bytes)
         data["log_tail"] = tail.decode(errors="replace")
+        look = where_to_look(task)
+        data |= {"log_note": look} if look else {}
     return data
 
 

@@ -17,10 +17,12 @@ from loop.actions.held import pause_data, time_text
 from loop.actions.listing import Listing, misfits
 from loop.actions.progress import ProgressReader
 from loop.actions.ready import missing
+from loop.actions.session_seen import shift_data
 from loop.core.needs import ancestors
 from loop.core.task import Task, priority_value
 from loop.core.task_id import children_of, sort_key
 from loop.errors import LoopError
+from loop.store.notified import last_failure
 from loop.store.paths import Project
 from loop.store.project_files import read_owner, read_pause
 from loop.store.scan import Located, QueueView, locate, read_task
@@ -57,8 +59,10 @@ def overview(
         "worker": None
         if owner is None
         else {"pid": owner.pid, "driver": owner.driver, "since": time_text(owner.since)},
+        "shift": shift_data(project, now),
         "paused": None if pause is None else pause_data(pause),
         "problem": None if problem is None else str(problem),
+        "notification_failed": last_failure(project),
         "counts": found.counts(),
         "tasks": rows,
         **misfits(project, view),

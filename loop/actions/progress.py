@@ -26,8 +26,13 @@ class ProgressReader:
         self._follow: _Follow | None = None
 
     def progress(self, task: Task, now: datetime) -> dict[str, Any]:
-        """How far the run of a running task is. Seconds; what is not known yet is left out."""
+        """How far the run of a running task is. Seconds; what is not known yet is left out.
+
+        Of the run of an interactive session that is all but how long it takes.
+        """
         run = task.runs[-1]
+        if run.driver == "session":
+            return {"driver": "session", "elapsed_s": _seconds(now, run.started)}
         log = self._project.log(task.id)
         if self._follow is None or self._follow.run_uuid != run.uuid:
             self._follow = _Follow(run.uuid, RunReader(log, run.uuid))
@@ -35,10 +40,11 @@ class ProgressReader:
         transcript = self._follow.reader.transcript
         ended = transcript.ended
         known = {
-            "turns": transcript.replies,
+            # A session writes no log of ours.
+            "turns": transcript.replies if run.driver == "headless" else None,
             "last_action": transcript.last_action,
             "elapsed_s": _seconds(now, run.started),
-            "silent_s": _silent_s(log, now),
+            "silent_s": _silent_s(log, now) if run.driver == "headless" else None,
             "cost_usd": ended.session_cost_usd if ended else None,
         }
         return {k: v for k, v in known.items() if v is not None}

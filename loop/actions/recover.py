@@ -9,6 +9,7 @@ from datetime import datetime
 
 from loop.builder import runlog
 from loop.builder.processes import bearers, command_of, is_same, signal_if_same
+from loop.builder.session import is_alive
 from loop.builder.stream import ended_line, offset_of, read_run, started_line
 from loop.builder.sweep import sweep_without_shim
 from loop.core.recovery import Evidence, Found, decide
@@ -18,7 +19,9 @@ from loop.store.files import read, replace
 from loop.store.locks import FileLock, is_locked
 from loop.store.paths import Project
 from loop.store.run_files import cancel_reason
+from loop.store.run_report import read_report
 from loop.store.scan import ids_in, read_result, read_task
+from loop.store.shift import living
 
 
 def running_ids(project: Project) -> list[str]:
@@ -34,6 +37,7 @@ def examine(project: Project, task_id: str, now: datetime) -> tuple[Found, Task 
         return (Found.WAIT if locked else Found.SET_ASIDE), None
     result = read_result(project, task_id)
     queued = read_task(project.task_file(project.queue, task_id), task_id, now)
+    in_session = task.runs[-1].driver == "session"
     launched = offset_of(project.log(task_id), task.runs[-1].uuid) is not None
     evidence = Evidence(
         readable=True,
@@ -43,11 +47,22 @@ def examine(project: Project, task_id: str, now: datetime) -> tuple[Found, Task 
         log_locked=is_locked(project.log(task_id)),
         launched=launched,
         exited=_exited(project, task),
+        in_session=in_session,
+        held=in_session and _held(project, task),
     )
     found = decide(evidence)
+    if in_session:
+        return found, task
     if found in (Found.JUDGE, Found.LAUNCH) and not evidence.exited and at_work(project, task):
         found = Found.WAIT
     return found, task
+
+
+def _held(project: Project, task: Task) -> bool:
+    """Whether a living session has the run at hand, or one of its hooks is at work."""
+    shift = living(project, is_alive)
+    bound = shift is not None and shift.run == task.runs[-1].uuid
+    return bound or is_locked(project.shift_lock)
 
 
 def _exited(project: Project, task: Task) -> bool:
@@ -107,6 +122,11 @@ def stand_in_for_shim(project: Project, task: Task) -> None:
     if _exited(project, task):
         return
     run = task.runs[-1].uuid
+    if task.runs[-1].driver == "session":
+        from loop.actions.in_session import end_in_session
+
+        end_in_session(project, task, None if read_report(project, task) else "interrupted")
+        return
     line = ended_line(project.log(task.id), run)
     if line is None:
         swept = sweep_without_shim(run) if _prepared_here(project, task) else []

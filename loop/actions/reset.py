@@ -23,12 +23,11 @@ from datetime import datetime
 
 from loop.actions.finish import finish
 from loop.actions.recover import examine, running_ids, void
-from loop.core.config import Config
 from loop.core.event import QueueReset, TaskRequeued
 from loop.core.recovery import Found
 from loop.core.task import Task, TaskFields
 from loop.core.task_id import sort_key
-from loop.errors import Busy, NotReady, WrongState
+from loop.errors import Busy, WrongState
 from loop.store import queue
 from loop.store.archive import new_archive
 from loop.store.clearing import note_reset, put_away_queued, put_away_settled
@@ -37,7 +36,7 @@ from loop.store.intake import set_aside_running, take_in
 from loop.store.locks import FileLock, locked
 from loop.store.parents import roll_up
 from loop.store.paths import Project
-from loop.store.project_files import load_config
+from loop.store.project_files import usable_config
 from loop.store.scan import QueueScan, QueueView, ids_in, locate, read_result
 
 #: Seconds to wait for the run slot: a worker that only looks at it holds it for a moment.
@@ -158,17 +157,12 @@ def _lost_runs(project: Project, now: datetime) -> list[tuple[str, Found, Task |
     found: list[tuple[str, Found, Task | None]] = []
     for task_id in running_ids(project):
         what, task = examine(project, task_id, now)
-        if what is Found.WAIT or (task is not None and _in_session(project, task)):
+        if what in (Found.WAIT, Found.HELD):
             raise WrongState(
                 f"task {task_id} is running: cancel_task it first, or wait for its end"
             )
         found.append((task_id, what, task))
     return found
-
-
-def _in_session(project: Project, task: Task) -> bool:
-    """Whether an interactive session has a run in hand."""
-    return task.runs[-1].driver == "session" and (project.ai / "shift.json").exists()
 
 
 def _put_back(project: Project, now: datetime) -> list[str]:
@@ -211,17 +205,10 @@ def _is_put_back(
         note = task.note_to_run
         if queue.give_back(project, task, event, retry=False, note=note, launched=done):
             return True
-    finish(project, task, _config(project), now)
+    finish(project, task, usable_config(project), now)
     located = locate(project, task_id, now)
     if located.result is not None and located.result.reason == "interrupted":
         queue.requeue(
             project, task_id, TaskFields(), None, "user", now, from_user=True, max_requeues=0
         )
     return locate(project, task_id, now).state == "queued"
-
-
-def _config(project: Project) -> Config:
-    try:
-        return load_config(project)
-    except NotReady:
-        return Config()

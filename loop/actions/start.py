@@ -7,30 +7,26 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
+from loop.actions.before import left_words, with_baseline, with_snapshot
 from loop.actions.context import prompt_context
-from loop.actions.left_behind import left_behind
 from loop.actions.ready import Ready
 from loop.actions.recover import void
-from loop.actions.verification import commands_of, make_baseline, remember
-from loop.builder.command import arguments, environment, verification_environment
+from loop.builder.command import arguments, environment
 from loop.builder.permissions import settings_for
 from loop.builder.prepare import launcher_command, write_run_files
 from loop.builder.role import role_text
+from loop.builder.session import is_alive
 from loop.builder.sessions import session_to_resume
 from loop.core.graph import Graph
-from loop.core.last_attempt import what_it_left
 from loop.core.prompt import compose
 from loop.core.rule_set import ROLES
 from loop.core.rules import rule_path
-from loop.core.task import Run, Task
-from loop.core.transition import end_run, new_run, paused
-from loop.errors import LoopError, NotReady
-from loop.git.command import repository_of
-from loop.git.snapshot import ref_of, take
+from loop.core.task import Task
+from loop.core.transition import new_run, paused
+from loop.errors import NotReady
 from loop.store import queue
 from loop.store.paths import Project
 from loop.store.project_files import Pause
-from loop.store.run_files import cancel_reason
 from loop.store.scan import locate
 from loop.templates import template
 
@@ -53,7 +49,7 @@ def claim(
         return None
     session = session_to_resume(located.task, env) or uuid
     run = new_run(located.task, uuid, now, session=session)
-    return queue.claim(project, task_id, run, now)
+    return queue.claim(project, task_id, run, now, alone=True, alive=is_alive)
 
 
 def unclaim(project: Project, task: Task, problem: NotReady, now: datetime) -> bool:
@@ -85,8 +81,8 @@ def prepare(
 
     `graph` is that of the queued tasks; None: they are looked at.
     """
-    task = _with_snapshot(project, task, ready.config.checkpoint.max_file_mb)
-    task = _with_baseline(project, task, ready, env)
+    task = with_snapshot(project, task, ready.config.checkpoint.max_file_mb)
+    task = with_baseline(project, task, ready.config, env)
     run = task.runs[-1]
     resume = run.session is not None and run.session != run.uuid
     argv = arguments(
@@ -104,7 +100,7 @@ def prepare(
         project=project.name,
         continued=resume,
         context=context,
-        left=_left(project, task),
+        left=left_words(project, task),
         prefix=ready.config.commit_prefix,
     )
     launch = write_run_files(project, task, run, ready.config, argv=argv, prompt=prompt)
@@ -117,57 +113,9 @@ def _role(project: Project, task: Task) -> str:
     return f"{template('roles/builder.md')} {role_text(project, task.role)[0]}"
 
 
-def _left(project: Project, task: Task) -> str:
-    """What earlier runs of the task left in the files; empty when nothing."""
-    repository = repository_of(project.root) if len(task.runs) > 1 else None
-    return what_it_left(*left_behind(repository, task)) if repository else ""
-
-
 def _settings(project: Project, task: Task, ready: Ready) -> Path:
     """The approved rules, or what of them is left for the task's role."""
     role = (task.role or "").strip().lower()
     if role not in ROLES:
         return ready.settings
     return settings_for(ready.settings, rule_path(project.root), role)
-
-
-def _with_baseline(project: Project, task: Task, ready: Ready, env: Mapping[str, str]) -> Task:
-    """The task once it is known how the project's checks go before the run.
-
-    What the checks themselves write is not the run's work, so the snapshot is taken anew after
-    them; only then is their outcome noted, so that a crash in between repeats both.
-    """
-    if not commands_of(ready.config):
-        return task
-    repository = repository_of(project.root) if task.runs[-1].before else None
-    checks = verification_environment(env, project, task)
-
-    def unwanted() -> bool:
-        return cancel_reason(project, task.id) is not None
-
-    passed = make_baseline(project, repository, task, ready.config, checks, unwanted)
-    if not passed:
-        return task
-    first = task.runs[-1].before
-    if repository is not None:
-        task = _with_snapshot(project, task, ready.config.checkpoint.max_file_mb, anew=True)
-    remember(project, repository, task, passed, first, task.runs[-1].before)
-    return task
-
-
-def _with_snapshot(project: Project, task: Task, max_file_mb: float, *, anew: bool = False) -> Task:
-    run: Run = task.runs[-1]
-    if not anew and (run.before is not None or run.no_snapshot is not None):
-        return task
-    try:
-        repository = repository_of(project.root)
-        if repository is None:
-            known = end_run(task, no_snapshot="not a git repository")
-        else:
-            ref = ref_of(project.root, task.id, run.number, "before")
-            taken = take(repository, ref, max_file_mb=max_file_mb)
-            known = end_run(task, before=taken.commit, head=taken.head)
-    except LoopError as error:
-        known = end_run(task, no_snapshot=str(error))
-    queue.update_running(project, known)
-    return known

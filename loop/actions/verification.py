@@ -61,6 +61,8 @@ class Verification:
     verdicts: tuple[Verdict, ...] = ()
     #: it was broken off since the task was cancelled
     stopped: bool = False
+    #: files were changed after it
+    changed_since: bool = False
 
     @property
     def verdict(self) -> Verdict | None:
@@ -72,12 +74,24 @@ class Verification:
     @property
     def warnings(self) -> list[str]:
         """About checks that fail without failing the run."""
-        return [v.warning for v in self.verdicts if v.warning is not None]
+        found = [v.warning for v in self.verdicts if v.warning is not None]
+        if self.changed_since:
+            found.append("files were changed after they had been checked")
+        return found
 
 
 def commands_of(config: Config) -> list[str]:
     """The project's own commands, the quick one first."""
     return [c for c in (config.verify.lint_command, config.verify.test_command) if c]
+
+
+def unknown_before(
+    project: Project, repository: Repository | None, task: Task, config: Config
+) -> list[str]:
+    """The project's own commands of which nobody knows how they went before the run."""
+    commands = commands_of(config)
+    known = _known_before(project, repository, task) if commands else {}
+    return [command for command in commands if command not in known]
 
 
 def make_baseline(
@@ -93,10 +107,10 @@ def make_baseline(
     Which commands passed; nothing when nothing was run, or it was broken off.
     """
     run = task.runs[-1]
-    known = _known_before(project, repository, task)
-    missing = [command for command in commands_of(config) if command not in known]
+    missing = unknown_before(project, repository, task, config)
     if not missing:
         return {}
+    known = _known_before(project, repository, task)
     end_bearers(run.uuid)  # what a worker that died in the middle of this had started
     passed: dict[str, bool] = {}
     for command in missing:

@@ -1,22 +1,29 @@
-"""What a run did to the files: seen through the snapshots around it, and kept in commits."""
+"""What a run did to the files: seen through the snapshots around it, and kept in commits.
+
+The parts of git are imported where there is a repository: the Stop hook of a session comes along
+here, too.
+"""
 
 from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from loop.core.config import Config
 from loop.core.task import Task, title_of
 from loop.errors import LoopError
-from loop.git.checkpoint import Checkpoint, checkpoint
 from loop.git.command import GitError, Repository
-from loop.git.diff import Lines, commits_between, line_counts
-from loop.git.left_out import LeftOut
-from loop.git.own_commits import OwnCommits, own_commits
-from loop.git.snapshot import Taken, left_out_of, ref_of, take
-from loop.git.undo import Step, changed_over, lines_of
 from loop.store.paths import Project
+
+if TYPE_CHECKING:
+    from loop.git.checkpoint import Checkpoint
+    from loop.git.diff import Lines
+    from loop.git.left_out import LeftOut
+    from loop.git.own_commits import OwnCommits
+    from loop.git.snapshot import Taken
+    from loop.git.undo import Step
 
 _NAMED = 10
 
@@ -43,6 +50,10 @@ def what_changed(
     run = task.runs[-1]
     if repository is None or run.before is None:
         return Seen(unseen=run.no_snapshot or "not a git repository")
+    from loop.git.diff import line_counts
+    from loop.git.snapshot import left_out_of, ref_of, take
+    from loop.git.undo import Step
+
     try:
         ref = ref_of(project.root, task.id, run.number, "after")
         max_file_mb = config.checkpoint.max_file_mb
@@ -57,6 +68,8 @@ def what_changed(
 
 
 def _over(repository: Repository, steps: list[Step]) -> list[Lines]:
+    from loop.git.undo import changed_over, lines_of
+
     counted = lines_of(repository, changed_over(repository, steps).values())
     return [counted[path] for path in sorted(counted)]
 
@@ -68,14 +81,16 @@ class Work:
     #: of all runs of the task together
     lines: list[Lines]
     taken: Taken | None
-    checkpoint: Checkpoint
-    #: commits that the Builder made itself
-    own: OwnCommits = field(default_factory=OwnCommits)
+    #: None when none was to be made
+    checkpoint: Checkpoint | None = None
+    #: commits that the Builder made itself; None when there is nothing to tell of them
+    own: OwnCommits | None = None
 
     @property
     def commits(self) -> list[str]:
         """The commits of the run, oldest first."""
-        return [*self.own.made, *filter(None, [self.checkpoint.commit])]
+        own = self.own.made if self.own else ()
+        return [*own, *filter(None, [self.checkpoint.commit if self.checkpoint else None])]
 
     @property
     def commit(self) -> str | None:
@@ -84,22 +99,27 @@ class Work:
 
     def warnings(self) -> list[str]:
         """What a person must know of it, one line each."""
-        found = []
-        if self.checkpoint.skipped:
-            found.append(f"no checkpoint was made: {self.checkpoint.skipped}")
-        if self.checkpoint.kept_out:
-            paths = ", ".join(self.checkpoint.kept_out[:_NAMED])
-            found.append(f"not committed, since they had changes before the run: {paths}")
-        if self.checkpoint.mixed:
-            paths = ", ".join(self.checkpoint.mixed[:_NAMED])
-            found.append(f"committed whole, with changes from before the run in them: {paths}")
-        found += self.own.warnings()
+        found = _warnings(self.checkpoint) if self.checkpoint else []
+        found += self.own.warnings() if self.own else []
         left_out = self.taken.left_out if self.taken else ()
         if left_out:
             named = ", ".join(f"{entry.path} ({entry.why})" for entry in left_out[:_NAMED])
             more = f" and {len(left_out) - _NAMED} more" if len(left_out) > _NAMED else ""
             found.append(f"left out of snapshot and commit: {named}{more}")
         return found
+
+
+def _warnings(made: Checkpoint) -> list[str]:
+    found = []
+    if made.skipped:
+        found.append(f"no checkpoint was made: {made.skipped}")
+    if made.kept_out:
+        paths = ", ".join(made.kept_out[:_NAMED])
+        found.append(f"not committed, since they had changes before the run: {paths}")
+    if made.mixed:
+        paths = ", ".join(made.mixed[:_NAMED])
+        found.append(f"committed whole, with changes from before the run in them: {paths}")
+    return found
 
 
 def keep(
@@ -110,11 +130,21 @@ def keep(
     seen: Seen,
     named: tuple[str, ...],
     now: datetime,
+    *,
+    half_done: bool = False,
 ) -> Work:
-    """Makes the checkpoint of what was seen; `named` are paths that the Builder says are its."""
+    """Makes the checkpoint of what was seen; `named` are paths that the Builder says are its.
+
+    What a session left `half_done` may hold a person's own work: it is named, not committed.
+    """
     run, taken = task.runs[-1], seen.taken
     if repository is None or taken is None or run.before is None:
-        return Work(seen.whole, taken, Checkpoint(None))
+        return Work(seen.whole, taken)
+    from loop.git.checkpoint import checkpoint
+    from loop.git.diff import commits_between
+    from loop.git.own_commits import OwnCommits, own_commits
+    from loop.git.snapshot import ref_of
+
     own = OwnCommits(tuple(commits_between(repository, run.head, taken.head)))
     with suppress(GitError):
         own = own_commits(
@@ -132,7 +162,7 @@ def keep(
         head_before=run.head,
         after=taken.commit,
         left_out=seen.left_out,
-        mode=config.checkpoint.mode,
+        mode="off" if half_done else config.checkpoint.mode,
         ref=ref_of(project.root, task.id, run.number, "checkpoint"),
         named=named,
         title=f"Task {task.id}: {title_of(task)}",

@@ -13,9 +13,10 @@ from loop.core.config import Config
 from loop.core.outcome import Ending
 from loop.core.role import leaves_notes
 from loop.core.task import Run, Task
-from loop.core.transcript import Transcript
+from loop.core.transcript import Ended, Transcript
 from loop.store.files import read, read_end
 from loop.store.paths import Project
+from loop.store.run_report import read_report
 
 _STDERR_BYTES = 4096
 
@@ -24,12 +25,10 @@ def ending_of(
     project: Project, task: Task, run: Run, config: Config, changed: tuple[str, ...] | None
 ) -> Ending:
     """The ending of a run. `changed`: paths that it changed; None when nobody can tell."""
-    exit_file = _object(project.run_file(task.id, "exit"))
-    if exit_file.get("run") != run.uuid:
-        exit_file = {}
-    guard = _object(project.run_file(task.id, "guard"))
-    if guard.get("run") != run.uuid:
-        guard = {}
+    if run.driver == "session":
+        return _ending_in_session(project, task, run, changed)
+    exit_file = _of_run(project.run_file(task.id, "exit"), run)
+    guard = _of_run(project.run_file(task.id, "guard"), run)
     stderr = read_end(project.err(task.id), _STDERR_BYTES).decode(errors="replace")
     transcript = read_run(project.log(task.id), run.uuid)
     return Ending(
@@ -52,6 +51,40 @@ def ending_of(
             if isinstance(process, dict)
         ),
     )
+
+
+def _ending_in_session(
+    project: Project, task: Task, run: Run, changed: tuple[str, ...] | None
+) -> Ending:
+    """The ending of a run that an interactive session did: its report in place of exit and log."""
+    guard = _of_run(project.run_file(task.id, "guard"), run)
+    exit_file = _of_run(project.run_file(task.id, "exit"), run)
+    said = read_report(project, task)
+    given = msgspec.to_builtins(said.report) if said else None
+    ended = Ended(subtype="success", text=said.report.summary if said else "")
+    refused = exit_file.get("api_error")
+    error = None
+    if said is None and isinstance(refused, dict):
+        from loop.core.api_error import ended_by_api_error  # a Stop hook has no time for it
+
+        error = str(refused.get("error"))
+        ended = ended_by_api_error(error, str(refused.get("text")))
+    return Ending(
+        transcript=Transcript(
+            lines=1, session_id=run.session, ended=ended, report=given, error=error
+        ),
+        ended_by=_text(exit_file.get("ended_by")),
+        exit=0,
+        changed=changed,
+        judged_at=datetime.now().astimezone(),
+        guard_trouble=_text(guard.get("trouble")),
+        readme_missing=guard.get("gave_up") is True,
+    )
+
+
+def _of_run(path: Path, run: Run) -> dict[str, Any]:
+    found = _object(path)
+    return found if found.get("run") == run.uuid else {}
 
 
 def exit_time(project: Project, task: Task, run: Run) -> datetime | None:

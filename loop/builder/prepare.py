@@ -9,7 +9,6 @@ from typing import Any
 
 import msgspec
 
-from loop.builder import launcher
 from loop.core.checks import convert
 from loop.core.config import Config
 from loop.core.task import Run, Task, decode_object, encode
@@ -65,4 +64,6 @@ def config_of_run(project: Project, task: Task) -> Config | None:
 
 def launcher_command(launch_file: Path) -> list[str]:
     """The command that starts a prepared run and returns at once."""
+    from loop.builder import launcher
+
     return [sys.executable, "-I", "-S", os.fspath(launcher.__file__), os.fspath(launch_file)]

@@ -60,13 +60,18 @@ def bearers(run: str) -> list[int]:
     return _here.bearers(run)
 
 
+def parents() -> dict[int, int]:
+    """The parent of every process that is not a zombie; empty on Windows."""
+    return _here.parents()
+
+
 def descendants(pid: int) -> list[int]:
     """The pids of the children of `pid`, their children and so on, parents first; no zombies.
 
     Empty on Windows, where a tree is ended as a whole.
     """
     children: dict[int, list[int]] = {}
-    for child, parent in _here.parents().items():
+    for child, parent in parents().items():
         children.setdefault(parent, []).append(child)
     found: list[int] = []
     seen = {pid}

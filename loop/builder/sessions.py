@@ -16,17 +16,19 @@ def session_to_resume(task: Task, env: Mapping[str, str]) -> str | None:
     last = task.runs[-1] if task.runs else None
     if task.fresh or last is None or last.session is None or last.reason in _NEVER:
         return None
+    if last.driver == "session":  # a person's own, which may be at work again
+        return None
     if not last.turns and last.status == "paused":
         return None
-    return last.session if transcript_exists(last.session, env) else None
+    return last.session if transcript_of(last.session, env) is not None else None
 
 
-def transcript_exists(session: str, env: Mapping[str, str]) -> bool:
-    """Whether Claude Code has kept a session."""
+def transcript_of(session: str, env: Mapping[str, str]) -> Path | None:
+    """The file in which Claude Code has kept a session; None when it has not."""
     base = env.get("CLAUDE_CONFIG_DIR")
     home = Path(env.get("HOME") or Path.home())
     projects = (Path(base) if base else home / ".claude") / "projects"
-    return any(projects.glob(f"*/{session}.jsonl"))
+    return next(projects.glob(f"*/{session}.jsonl"), None)
 
 
 def cost_before(runs: list[Run], session: str) -> float:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from typing import TYPE_CHECKING
 
 from loop.cli.parser import Command, UsageError, name
 from loop.cli.task_fields import bytes_of, field_arguments, fields_to_add, flags_named
 
+if TYPE_CHECKING:
+    from loop.actions.plan_check import PlanTask
+
 _HINT = "`loop add --help` says what is allowed"
 #: What may stand beside --plan.
-_WITH_PLAN = ("plan", "dry_run", "key", "json", "project")
+_WITH_PLAN = ("plan", "dry_run", "no_commands", "key", "json", "project")
 
 
 def _add_arguments(parser: ArgumentParser) -> None:
@@ -32,6 +36,11 @@ def _add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--dry-run", action="store_true", help="with --plan: only show what would be queued"
     )
+    parser.add_argument(
+        "--no-commands",
+        action="store_true",
+        help="with --plan: refuse one that has commands to run (`acceptance`)",
+    )
 
 
 def add(given: Namespace) -> int:
@@ -43,8 +52,9 @@ def add(given: Namespace) -> int:
             shown = wrong[0] if wrong[0] in ("title", "description") else f"--{wrong[0]}"
             raise UsageError(f"add: {shown.replace('_', '-')} is said in the plan itself; {_HINT}")
         return _add_plan(given)
-    if given.dry_run:
-        raise UsageError(f"add: --dry-run goes with --plan; {_HINT}")
+    if given.dry_run or given.no_commands:
+        flag = "--dry-run" if given.dry_run else "--no-commands"
+        raise UsageError(f"add: {flag} goes with --plan; {_HINT}")
     if given.title is None:
         words = "give the title first, as in `loop add TITLE --instruction TEXT`, or --plan"
         raise UsageError(f"add: {words}")
@@ -53,12 +63,14 @@ def add(given: Namespace) -> int:
 
 def _add_task(given: Namespace) -> int:
     from loop.actions.submit import position, submit
+    from loop.builder.session import is_alive
     from loop.cli.place import project_of, utc_now
     from loop.cli.printing import show, write_json
     from loop.cli.view import View, cell, glyph
     from loop.core.task import title_of
     from loop.store.project_files import read_owner
     from loop.store.scan import QueueScan, locate
+    from loop.store.shift import living
 
     project, now = project_of(given), utc_now()
     with flags_named(title="title"):
@@ -76,7 +88,7 @@ def _add_task(given: Namespace) -> int:
     )
     if sent.note:
         view.line(cell(f"not queued again: {sent.note}"), indent=2)
-    elif read_owner(project) is None:
+    elif read_owner(project) is None and living(project, is_alive) is None:
         view.line(cell("no worker is open; `loop work` runs it", "dim"), indent=2)
     show(view)
     return 0
@@ -90,6 +102,8 @@ def _add_plan(given: Namespace) -> int:
 
     project = project_of(given)
     tasks = plan_from(bytes_of("--plan", given.plan), "--plan")
+    if given.no_commands:
+        _refuse_commands(tasks)
     made = queue_plan(project, tasks, "user", utc_now(), dry_run=given.dry_run, key=given.key)
     if given.json:
         write_json(
@@ -104,6 +118,18 @@ def _add_plan(given: Namespace) -> int:
     else:
         show(plan_view(tasks, made, dry_run=given.dry_run))
     return 1 if made.problems else 0
+
+
+def _refuse_commands(tasks: list[PlanTask]) -> None:
+    from loop.errors import BadInput
+
+    for number, task in enumerate(tasks):
+        if task.acceptance:
+            raise BadInput(
+                f"tasks[{number}].acceptance",
+                "commands to run are refused here; say in words what must hold, or leave "
+                "--no-commands out",
+            )
 
 
 COMMANDS = (

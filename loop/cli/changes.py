@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
-from loop.cli.parser import Command
+from loop.cli.parser import Command, UsageError
+from loop.cli.shift import claim_arguments
 from loop.cli.task_fields import field_arguments, fields_to_edit, flags_named, given_fields
 from loop.cli.task_status import ENDED, end, run_again, status_word
 from loop.cli.wording import for_person, listed
@@ -27,6 +28,11 @@ def _edit_arguments(parser: ArgumentParser) -> None:
         help="done or failed ends it by hand; pending has it run again",
     )
     field_arguments(parser)
+    parser.add_argument(
+        "--fields",
+        metavar="F",
+        help="a JSON file with fields to change, named as in a task; - reads stdin",
+    )
 
 
 def edit(given: Namespace) -> int:
@@ -128,7 +134,14 @@ def remove(given: Namespace) -> int:
 
 
 def following(given: Namespace) -> int:
-    """Prints the task that runs next; 1 when none is ready."""
+    """Prints the task that runs next, or claims it for a session; 1 when none is ready."""
+    if given.claim:
+        from loop.cli.shift import claim
+
+        return claim(given)
+    for flag in ("session", "max_iterations", "max_minutes", "max_usd"):
+        if getattr(given, flag) is not None:
+            raise UsageError(f"next: --{flag.replace('_', '-')} goes with --claim")
     from loop.actions.waiting import why_none
     from loop.cli.place import project_of, utc_now
     from loop.cli.printing import say, write_json
@@ -151,6 +164,7 @@ def following(given: Namespace) -> int:
 def cancel(given: Namespace) -> int:
     """Cancels a task, queued or running."""
     from loop.actions.change import cancel as call_off
+    from loop.actions.session_seen import ENDS_AT_STOP, in_session
     from loop.cli.place import project_of, utc_now
     from loop.cli.printing import say, write_json
 
@@ -161,7 +175,8 @@ def cancel(given: Namespace) -> int:
     if given.json:
         write_json({"id": task_id, "state": located.state, "changed": changed})
     elif result is None:
-        say(f"▶ {task_id} is asked to end; its worker ends the run")
+        how = ENDS_AT_STOP if in_session(located.task) else "its worker ends the run"
+        say(f"▶ {task_id} is asked to end; {how}")
     elif changed:
         say(f"✗ {task_id} cancelled")
     else:
@@ -206,8 +221,9 @@ COMMANDS = (
         "Look",
         "print the task that runs next",
         "Print the task that runs next: the first by priority and id of those that are ready.\n"
-        "When none is, say why, and exit with 1.",
-        lambda parser: None,
+        "When none is, say why, and exit with 1.\n"
+        "With --claim, called by an interactive session: bind the queue to it and take the task.",
+        claim_arguments,
         following,
     ),
     Command(

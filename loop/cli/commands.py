@@ -13,35 +13,26 @@ from loop.cli import (
     changes,
     importing,
     log,
+    notify,
     pausing,
     reset,
     review,
     service,
     setup,
+    shift,
     status,
     timeline,
 )
 from loop.cli.parser import Command, UsageError, folder, parse
 from loop.cli.printing import write
 
-GROUPS = ("Set up", "Day by day", "Look")
+GROUPS = ("Set up", "Day by day", "In a shift, which /loop:run begins", "Look")
+_MODULES = (
+    setup, allow, importing, adding, changes, pausing, reset, review, service, notify, shift,
+    status, timeline, log,
+)  # fmt: skip
 COMMANDS: dict[str, Command] = {
-    command.name: command
-    for module in (
-        setup,
-        allow,
-        importing,
-        service,
-        adding,
-        changes,
-        pausing,
-        reset,
-        review,
-        status,
-        timeline,
-        log,
-    )
-    for command in module.COMMANDS
+    command.name: command for module in _MODULES for command in module.COMMANDS
 }
 _HINT = "`loop --help` lists the commands"
 

@@ -68,6 +68,8 @@ def rows_view(*rows: Row) -> View:
 
 def progress_words(progress: Fields) -> str:
     """How far a run is, in a few words."""
+    if progress.get("driver") == "session":
+        return f"in an interactive session · {span(progress.get('elapsed_s'))}"
     words = [counted(progress.get("turns", 0), "turn")]
     if progress.get("last_action"):
         words.append(one_line(progress["last_action"], _TEXT_CHARACTERS))

@@ -34,7 +34,9 @@ def log(given: Namespace) -> int:
     Raises:
         NotFound: no such task, or it has not run yet.
     """
+    from loop.actions.session_seen import where_to_look
     from loop.cli.place import project_of, utc_now
+    from loop.cli.printing import complain
     from loop.errors import NotFound
     from loop.store.archive import log_of
     from loop.store.scan import locate
@@ -45,13 +47,17 @@ def log(given: Namespace) -> int:
     located = locate(project, given.task_id, utc_now())
     task_id = located.task.id
     path = log_of(project, task_id)
-    if not path.exists() and not given.follow:
-        raise NotFound(f"task {task_id} has no log: it is {located.state} and has not run")
-    blocks = _following(project, task_id, path) if given.follow else _blocks(path, 0)
+    look = where_to_look(located.task)
+    waits = given.follow and not (look and located.state == "running")
+    if not path.exists() and not waits:
+        raise NotFound(look or f"task {task_id} has no log: it is {located.state} and has not run")
+    blocks = _following(project, task_id, path) if waits else _blocks(path, 0)
     if given.raw:
         _write_raw(blocks)
     else:
         _print(blocks, given)
+    if look and not waits:
+        complain(look)
     return 0
 
 

@@ -91,16 +91,22 @@ def _is_piped() -> bool:
 def _work(
     project: Project, *, drain: bool, max_tasks: int | None, cooldown_s: float, model: str | None
 ) -> int:
+    from loop.builder.session import is_alive
     from loop.cli.printing import show
     from loop.cli.view import View, cell
     from loop.errors import NotReady
     from loop.store.project_files import load_config, read_owner
+    from loop.store.shift import living
 
     view = View().line("Working on ", cell(project.name, "bold"), f" ({project.root})")
     owner = read_owner(project)
     if owner is not None:
         who = f"process {owner.pid}" if owner.pid else "another process"
         view.line(f"{who} ({owner.driver}) does so now; this one takes over when it ends", indent=2)
+    shift = living(project, is_alive)
+    if shift is not None:
+        who = f"a session of Claude Code (process {shift.pid})"
+        view.line(f"{who} works the queue now; tasks start here when its shift is over", indent=2)
     if not drain:
         try:
             stops = load_config(project).on_shutdown == "stop"

@@ -29,6 +29,11 @@ def _init_arguments(parser: ArgumentParser) -> None:
         "--no-desktop", action="store_true", help="leave the configuration of Claude Desktop alone"
     )
     parser.add_argument(
+        "--plugin",
+        action="store_true",
+        help="have your Claude Code load our commands, such as /loop:run",
+    )
+    parser.add_argument(
         "--preset",
         action="append",
         choices=PRESETS,
@@ -55,6 +60,7 @@ def init(given: Namespace) -> int:
         python=Path(sys.executable),
         now=utc_now(),
         desktop=not given.no_desktop,
+        with_plugin=given.plugin,
         presets=given.preset or (),
     )
     if given.json:
@@ -91,6 +97,7 @@ def _init_view(report: InitReport) -> View:
         view.heading("Next")
         view.line('1. Queue a task: loop add "what is to be done"', indent=2)
         view.line("2. Have it done: loop work", indent=2)
+        _add_commands(view, report)
         return view.line(
             "With a Claude Desktop: run `loop init` again, it prints what to paste there", indent=2
         )
@@ -102,7 +109,17 @@ def _init_view(report: InitReport) -> View:
         "above into a Project",
         indent=2,
     )
-    return view.line('2. Ask for something there, or here: loop add "what is to be done"', indent=2)
+    view.line('2. Ask for something there, or here: loop add "what is to be done"', indent=2)
+    return _add_commands(view, report)
+
+
+def _add_commands(view: View, report: InitReport) -> View:
+    from loop.setup.plugin import WHAT
+
+    if any(step.what == WHAT and step.outcome != "skipped" for step in report.steps):
+        words = "Or in a new session of Claude Code: /loop:plan REQUIREMENT, then /loop:run"
+        view.line(words, indent=2)
+    return view
 
 
 def _add_steps(view: View, steps: list[Step]) -> View:
@@ -199,8 +216,9 @@ COMMANDS = (
         "Set up",
         "set a folder up, and Claude Desktop with it",
         "Set a folder up as a project: its .ai folder, the Builder's rules, CLAUDE.md and the\n"
-        "server in the settings of Claude Desktop. The first run approves the Builder's\n"
-        "rules; running it again harms nothing.",
+        "server in the settings of Claude Desktop; with --plugin also the commands for your own\n"
+        "sessions of Claude Code. The first run approves the Builder's rules; running it again\n"
+        "harms nothing.",
         _init_arguments,
         init,
     ),
@@ -225,8 +243,9 @@ COMMANDS = (
         "uninstall",
         "Set up",
         "take our parts out of a project again",
-        "Take exactly our parts out of the project and out of the settings of Claude Desktop.\n"
-        "The .ai folder stays unless --purge is given.",
+        "Take exactly our parts out of the project and out of the settings of Claude Desktop, and\n"
+        "with the last project that wanted it our plugin out of Claude Code. The .ai folder stays\n"
+        "unless --purge is given.",
         _uninstall_arguments,
         uninstall,
     ),

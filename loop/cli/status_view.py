@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from loop.cli.event_rows import progress_words
+from loop.cli.shift_view import during_pause, shift_lines, worker_waits
 from loop.cli.view import Cell, View, Words, cell, glyph
 from loop.cli.wording import dollars, listed, pause_reason, short_time, span
 
@@ -13,11 +14,24 @@ from loop.cli.wording import dollars, listed, pause_reason, short_time, span
 def status_view(data: dict[str, Any], now: datetime) -> View:
     """The project, its worker, what keeps it, what runs, waits and has ended, and misfits."""
     view = View().line(cell(data["project"], "bold"), "  ", cell(data["root"], "dim"))
-    view.line("worker   ", *_worker(data["worker"], now))
+    shift = data.get("shift")
+    if shift:
+        who, ends = shift_lines(shift, now)
+        view.line("shift    ", cell(who, "cyan")).line(cell(ends, "dim"), indent=9)
+        view.line("worker   ", worker_waits(data["worker"]))
+    else:
+        view.line("worker   ", *_worker(data["worker"], now))
     if data["paused"] and not (data["problem"] and _ends_when_mended(data["paused"])):
-        view.line("paused   ", glyph("paused"), " ", *_pause(data["paused"], now))
+        meanwhile = f"; {during_pause(data['paused']['by'])}" if shift else ""
+        words = _pause(data["paused"], now)
+        view.line("paused   ", glyph("paused"), " ", *words, meanwhile)
     if data["problem"]:
         view.line("problem  ", glyph("failure"), " ", cell(data["problem"], "red"))
+    if failed := data["notification_failed"]:
+        when, what = short_time(failed["ts"], now), f"{failed['service']}: {failed['reason']}"
+        view.line(
+            "notify   ", glyph("failure"), f" {when} ", cell(what), "; try `loop test-notify`"
+        )
     rows, counts = data["tasks"], data["counts"]
     _running(view, [row for row in rows if row["state"] == "running" and "parts" not in row])
     tree = [row for row in rows if row.get("waits")]

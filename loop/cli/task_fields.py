@@ -59,13 +59,37 @@ def fields_to_edit(given: Namespace) -> TaskFields:
     """What an edit changes.
 
     Raises:
-        BadInput: a field or the file is wrong.
+        BadInput: a field or a file is wrong.
     """
-    return _fields(given, [*given.desc, *_instructions(given)])
+    given_here = _fields(given, [*given.desc, *_instructions(given)])
+    if given.fields is None:
+        return given_here
+    return _with_written(given_here, given.fields)
+
+
+def _with_written(given_here: TaskFields, file: str) -> TaskFields:
+    """The fields of a JSON file and those of the flags. Commands to run can't come that way."""
+    from loop.core.checks import convert
+    from loop.core.task import TaskFields, decode_object
+    from loop.errors import BadInput
+
+    try:
+        written = decode_object(text_of(file, "--fields").encode())
+    except BadInput as error:
+        raise BadInput("--fields", error.problem) from None
+    allowed = [*_SAME, "instructions", "acceptance_criteria", "depends_on"]
+    strange = [key for key in written if key not in allowed]
+    if strange:
+        raise BadInput("--fields", f"can't change {strange[0]!r}; it takes {', '.join(allowed)}")
+    twice = [key for key in given_fields(given_here) if key in written]
+    if twice:
+        raise BadInput("--fields", f"{twice[0]} is also given by its own option")
+    flags = {key: getattr(given_here, key) for key in given_fields(given_here)}
+    return convert(written | flags, TaskFields)
 
 
 def _instructions(given: Namespace) -> list[str]:
-    return [*(given.instruction or []), *([_text_of(given.file)] if given.file is not None else [])]
+    return [*(given.instruction or []), *([text_of(given.file)] if given.file is not None else [])]
 
 
 def _fields(given: Namespace, instructions: list[str]) -> TaskFields:
@@ -80,16 +104,21 @@ def _fields(given: Namespace, instructions: list[str]) -> TaskFields:
     return convert({k: v for k, v in values.items() if v is not None}, TaskFields)
 
 
-def _text_of(file: str) -> str:
+def text_of(file: str, flag: str = "--file") -> str:
+    """The text of a file, or of stdin for `-`; `flag` named it.
+
+    Raises:
+        BadInput: it can't be read, is no text, too large or empty.
+    """
     from loop.errors import BadInput
 
     shown = "stdin" if file == "-" else file
     try:
-        text = bytes_of("--file", file).decode("utf-8-sig")
+        text = bytes_of(flag, file).decode("utf-8-sig")
     except ValueError:
-        raise BadInput("--file", f"{shown} is no text in UTF-8") from None
+        raise BadInput(flag, f"{shown} is no text in UTF-8") from None
     if not text.strip():
-        raise BadInput("--file", f"{shown} is empty")
+        raise BadInput(flag, f"{shown} is empty")
     return text
 
 

@@ -103,6 +103,8 @@ def _type_at(kind: type[Any], path: str) -> Any:
     for part in [p for p in path.split(".") if p]:
         fields = {f.encode_name: f.type for f in _fields(current)}
         current = fields.get(part.split("[")[0], current)
+        if isinstance(current, msgspec.inspect.UnionType):  # an object, or something short for it
+            current = next((t for t in current.types if _fields(t)), current)
         if isinstance(current, msgspec.inspect.ListType):
             current = current.item_type
     return current

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct, field
 
+from loop.core import address
 from loop.core.checks import clean_text, convert
 from loop.core.task import Attempts, Dollars, Minutes, Name, Turns, decode_object
 from loop.errors import BadInput
@@ -14,6 +15,8 @@ Seconds = Annotated[float, Meta(gt=0, le=7 * 24 * 3600)]
 Count = Annotated[int, Meta(ge=1, le=1_000_000)]
 #: an argument of a command line
 Line = Annotated[str, Meta(pattern=r"^[^\r\n]*\Z")]
+#: services whose robots have a webhook
+_ROBOTS: tuple[Literal["feishu", "dingtalk", "wecom"], ...] = ("feishu", "dingtalk", "wecom")
 
 
 class Builder(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -96,21 +99,49 @@ class Progress(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     max_lines: Count = 100
 
 
-class Notify(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Where notifications go."""
+class Webhook(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A robot's address, with the secret that it wants messages signed by."""
 
+    webhook: str
+    secret: Annotated[str, Meta(min_length=1)] | None = None
+
+
+class SendKey(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A key of ServerChan, or the whole address that it stands in."""
+
+    sendkey: str
+
+
+class Notify(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Where notifications go. A text is short for the object that holds only that."""
+
+    #: addresses of any service that apprise knows
     urls: list[str] = field(default_factory=list)
-    feishu: dict[str, str] | str | None = None
-    dingtalk: dict[str, str] | str | None = None
-    wecom: dict[str, str] | str | None = None
-    serverchan: dict[str, str] | str | None = None
-    #: names of events; None sends all that matter
+    feishu: Webhook | str | None = None
+    dingtalk: Webhook | str | None = None
+    wecom: Webhook | str | None = None
+    serverchan: SendKey | str | None = None
+    #: a native notification too, where there is a desktop
+    desktop: bool = True
+    #: names of events (core/notification.py); None sends all of them
     events: list[str] | None = None
+
+    def webhook(self, name: Literal["feishu", "dingtalk", "wecom"]) -> Webhook | None:
+        """The robot of a service; None when there is none."""
+        given: Webhook | str | None = getattr(self, name)
+        return Webhook(webhook=given) if isinstance(given, str) else given
+
+    @property
+    def sendkey(self) -> str | None:
+        """The key or address of ServerChan; None when there is none."""
+        given = self.serverchan
+        return given.sendkey if isinstance(given, SendKey) else given
 
 
 class Architect(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The chat that plans."""
 
+    #: `https://claude.ai/chat/ID`; a native notification leads there
     chat_url: str | None = None
 
 
@@ -148,4 +179,49 @@ def decode_config(data: bytes) -> Config:
         raise BadInput("", "the file is empty; `{}` leaves all settings at their defaults")
     raw: dict[str, Any] = decode_object(data)
     clean_text(raw)
-    return convert(raw, Config)
+    config = convert(_in_our_words(raw), Config)
+    _check_notify(config.notify)
+    if config.architect.chat_url is not None:
+        address.check_chat(config.architect.chat_url, "architect.chat_url")
+    return config
+
+
+def _in_our_words(raw: dict[str, Any]) -> dict[str, Any]:
+    """The settings with `notify_type` and `notify_webhook`, another system's, put where ours are.
+
+    What is ours already stays. Without a type it is Feishu's, as there.
+    """
+    raw = dict(raw)
+    webhook, kind = raw.pop("notify_webhook", None), raw.pop("notify_type", None) or _ROBOTS[0]
+    if not webhook:
+        return raw
+    if kind not in (*_ROBOTS, "serverchan"):
+        raise BadInput("notify_type", f"is not one of: {', '.join(_ROBOTS)}, serverchan")
+    notify = raw.get("notify", {})
+    return raw | {"notify": {kind: webhook} | notify} if isinstance(notify, dict) else raw
+
+
+def _check_notify(notify: Notify) -> None:
+    for place, url in enumerate(notify.urls):
+        address.check_apprise(url, f"notify.urls[{place}]")
+    for name in _ROBOTS:
+        robot = notify.webhook(name)
+        if robot is not None:
+            inner = "" if isinstance(getattr(notify, name), str) else ".webhook"
+            address.check_webhook(robot.webhook, f"notify.{name}{inner}")
+    if notify.wecom is not None and not isinstance(notify.wecom, str) and notify.wecom.secret:
+        raise BadInput("notify.wecom.secret", "WeCom signs nothing; leave it out")
+    if notify.sendkey is not None:
+        inner = "" if isinstance(notify.serverchan, str) else ".sendkey"
+        address.check_serverchan(notify.sendkey, f"notify.serverchan{inner}")
+    if notify.events:
+        _check_events(notify.events)
+
+
+def _check_events(names: list[str]) -> None:
+    from loop.core.notification import ALIASES, KINDS  # with patterns that take time to compile
+
+    for place, event in enumerate(names):
+        if event not in KINDS and event not in ALIASES:
+            known = ", ".join([*KINDS, *ALIASES])
+            raise BadInput(f"notify.events[{place}]", f"unknown name; allowed: {known}")

@@ -12,7 +12,6 @@ from typing import Any
 
 import msgspec
 
-from loop.core.mask import masked
 from loop.core.result import Denial
 from loop.core.rules import object_to
 
@@ -81,6 +80,8 @@ def _shown(given: dict[str, Any]) -> str:
 def _cut(text: str) -> str:
     one_line = " ".join(text.split())
     if len(one_line) > 200:
+        from loop.core.mask import masked  # whose patterns take time to compile
+
         one_line = masked(one_line)  # a cut secret would not be known for one
     return one_line if len(one_line) <= 200 else one_line[:199] + "…"
 

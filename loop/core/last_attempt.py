@@ -17,6 +17,11 @@ _SHOWN_PATHS = 20
 _ODD_ENDINGS = ("interrupted", "no_reply", "silent", "damaged_output", "api_error")
 
 
+def broken_off(why: str) -> str:
+    """That a run was broken off half-way, from outside."""
+    return f"Your last run was broken off: {why}. Look at what is there before you go on."
+
+
 def how_it_ended(ending: Ending, outcome: Outcome) -> str:
     """Why a run did not settle its task, and what was last seen of it."""
     transcript = ending.transcript

@@ -14,7 +14,6 @@ from datetime import datetime
 from typing import Literal
 
 from loop.core.denial import denials_of, line_of
-from loop.core.reset_time import from_epoch, reset_time
 from loop.core.result import Denial, Report, report_from
 from loop.core.split import usable_parts
 from loop.core.transcript import Ended, Transcript
@@ -33,14 +32,21 @@ _PAUSE_BY_STATUS = {
 }
 #: What Claude Code calls an error on the synthetic message before the result line.
 _PAUSE_BY_ERROR = {"billing_error": "credit", "authentication_failed": "login"}
+#: The same, where the account itself is refused whatever the status says.
+_LOGIN_ERRORS = frozenset(
+    {
+        "oauth_org_not_allowed", "account_on_hold", "verification_required",
+        "cloud_credential_error",
+    }
+)  # fmt: skip
+#: Patterns are text here and compiled when they are first looked for: most runs need none, and a
+#: hook of a session has no time for it.
 _PAUSE_BY_TEXT = (
-    ("login", re.compile(r"please run /login|not logged in|invalid api key|oauth (?:token|session)"
-                         r"|authentication_error|could not be refreshed", re.IGNORECASE)),
-    ("credit", re.compile(r"credit balance is too low|insufficient credit|billing_error",
-                          re.IGNORECASE)),
-    ("usage_limit", re.compile(r"usage limit reached|hit your (?:[\w-]+ )?limit|limit reached",
-                               re.IGNORECASE)),
-    ("overload", re.compile(r"overloaded", re.IGNORECASE)),
+    ("login", r"please run /login|not logged in|invalid api key|oauth (?:token|session)"
+              r"|authentication_error|could not be refreshed"),
+    ("credit", r"credit balance is too low|insufficient credit|billing_error"),
+    ("usage_limit", r"usage limit reached|hit your (?:[\w-]+ )?limit|limit reached"),
+    ("overload", r"overloaded"),
 )  # fmt: skip
 #: Exit codes that stand for a signal.
 _KILLED = (129, 130, 137, 143)
@@ -205,13 +211,16 @@ _FUTURE = (
     r"(?:(?:I|we)(?:'|’)ll|(?:I|we) will|(?:I(?:'|’)m|I am|we(?:'|’)re|we are) going to|will"
     r"|I(?:'|’| ha)ve (?:started|begun|kicked off|launched|triggered) [^.]{1,80}? and will)"
 )
+#: One of them is in each text that `_PROMISE` or `_STILL_RUNS` matches.
+_GOES_ON_WORDS = ("ll", "will", "going to", "continued")
+_STILL_WORDS = ("running", "working", "waiting")
 _LEAD = (
     r"^\W{0,9}(?:(?:and|so|then|now|next|first|ok|okay|meanwhile|(?:once|when) [^,]{1,80}),?\s+)"
     r"{0,2}"
 )
 _ADVERBS = r"(?:(?:now|then|just|first|also|begin|start|by)\s+){0,3}"
 #: A sentence that says that the work goes on after the report; there is no such time.
-_PROMISE = re.compile(
+_PROMISE = (
     rf"{_LEAD}{_FUTURE}\s+{_ADVERBS}"
     r"(?:(?:continue|resume|go on|carry on|proceed|finish|complete|report|check|get|come|follow up"
     r"|update you|let you know|keep (?:monitoring|watching|checking|going|working|you posted)"
@@ -219,36 +228,32 @@ _PROMISE = re.compile(
     r".{0,80}?\b(?:later|once|when|after|soon|shortly|as soon as|until|tomorrow|posted"
     r"|in (?:a|the next) (?:few )?(?:seconds?|minutes?|moments?|while|session|turn))\b"
     r"|wait\b.{0,40}?\b(?:for|until)\b)"
-    r"|^\W{0,9}to be continued\W*$",
-    re.IGNORECASE,
+    r"|^\W{0,9}to be continued\W*$"
 )
-_STILL_RUNS = re.compile(
+_STILL_RUNS = (
     r"^\W{0,9}(?:the|an?|my|all|both)?\s*(?:[\w-]+\s+){0,2}?(?:tests?|suite|build|compilation"
     r"|installation|agents?|subagents?|checks?|commands?)\s+(?:is|are)\s+(?:still\s+running\b"
     r"|still\s+working\b|(?:now |currently )?running in the background\W*$)"
     r"|^\W{0,9}(?:(?:I(?:'|’)m|I am|we(?:'|’)re|we are|still|now|currently)\s+){0,2}waiting"
-    r" (?:for|on)\b.{1,60}?\b(?:to (?:finish|complete|end|pass)|results?)\W*$",
-    re.IGNORECASE,
+    r" (?:for|on)\b.{1,60}?\b(?:to (?:finish|complete|end|pass)|results?)\W*$"
 )
 #: What makes such a sentence an offer, or a note on work that is no part of this task.
-_HONEST = re.compile(
+_HONEST = (
     r"\bif\b|\byour?\b.{0,30}\b(?:want|wish|like|prefer|decide|decision|confirm|approve|ask|need"
     r"|answer|say|go-ahead)"
-    r"|\b(?:later|next|another|separate|follow-?up|future|own) (?:task|run|change|pr|step|release)",
-    re.IGNORECASE,
+    r"|\b(?:later|next|another|separate|follow-?up|future|own) (?:task|run|change|pr|step|release)"
 )
 #: With nothing changed: words that only begin.
-_BEGINNING = re.compile(
+_BEGINNING = (
     r"^\W{0,9}(?:(?:ok|okay|sure|first|now|next|alright|great|understood|certainly|got it"
     r"|to (?:start|begin)(?: with)?)[,.!]?\s+){0,2}"
     rf"(?:(?:{_FUTURE}|let me|let(?:'|’)s|I need to)\s+{_ADVERBS}"
     r"(?:start|begin|look|read|check|explor|examin|inspect|investigat|analy[sz]|search"
     r"|find|open|creat|add|writ|implement|updat|mak|set up|fix|run|go through|take a look"
     r"|understand)\w*\b|let me (?:now )?continue\b"
-    r"|(?:I(?:'|’)m |I am )?(?:starting|beginning) (?:by|with)\b)",
-    re.IGNORECASE,
+    r"|(?:I(?:'|’)m |I am )?(?:starting|beginning) (?:by|with)\b)"
 )
-_SENTENCE = re.compile(r"(?<=[.!?])\s+|;\s+(?=(?:I|we|will)\b)|\n+")
+_SENTENCE = r"(?<=[.!?])\s+|;\s+(?=(?:I|we|will)\b)|\n+"
 #: Of a long text only the end can be the promise.
 _LAST_CHARACTERS = 2000
 
@@ -261,12 +266,24 @@ def _announces(f: _Facts) -> bool:
     said = _words(f.report, f.text)
     if f.splits or (f.report is not None and f.report.outcome == "no_change_needed"):
         return False
-    if not f.ending.changed and not f.other_work and _BEGINNING.search(said):
+    if not f.ending.changed and not f.other_work and _says(_BEGINNING, said):
         return True
     return any(
-        (_PROMISE.search(sentence) or _STILL_RUNS.search(sentence)) and not _HONEST.search(sentence)
-        for sentence in _SENTENCE.split(said[-_LAST_CHARACTERS:])
+        _goes_on(sentence) and not _says(_HONEST, sentence)
+        for sentence in re.split(_SENTENCE, said[-_LAST_CHARACTERS:])
     )
+
+
+def _goes_on(sentence: str) -> bool:
+    words = sentence.lower()
+    promises = any(word in words for word in _GOES_ON_WORDS) and _says(_PROMISE, sentence)
+    return promises or (
+        any(word in words for word in _STILL_WORDS) and _says(_STILL_RUNS, sentence)
+    )
+
+
+def _says(pattern: str, text: str) -> bool:
+    return re.search(pattern, text, re.IGNORECASE) is not None
 
 
 def _denied(f: _Facts) -> bool:
@@ -327,16 +344,20 @@ def _pause_kind(ended: Ended, transcript: Transcript) -> str | None:
         return None
     if ended.api_error == "usage_limit_reached":
         return "usage_limit"
+    if transcript.error in _LOGIN_ERRORS:
+        return "login"
     if transcript.error in _PAUSE_BY_ERROR and ended.api_error_status != 403:
         return _PAUSE_BY_ERROR[transcript.error]
     by_status = _PAUSE_BY_STATUS.get(ended.api_error_status or 0)
-    by_text = next((kind for kind, pattern in _PAUSE_BY_TEXT if pattern.search(ended.text)), None)
+    by_text = next((kind for kind, pattern in _PAUSE_BY_TEXT if _says(pattern, ended.text)), None)
     if by_status == "rate_limit" and by_text == "usage_limit":
         return by_text
     return by_status or (by_text if ended.api_error_status in (None, 400, 403) else None)
 
 
 def _until(facts: _Facts) -> datetime | None:
+    from loop.core.reset_time import from_epoch, reset_time  # time zones are slow to come
+
     epoch = facts.ending.transcript.limit_reset
     if epoch is not None:
         return from_epoch(epoch)

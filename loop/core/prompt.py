@@ -23,6 +23,7 @@ def compose(
     context: str = "",
     left: str = "",
     prefix: str = "feat",
+    order: str | None = None,
 ) -> str:
     """The prompt for the task's next run.
 
@@ -30,6 +31,7 @@ def compose(
     `context`: what else the Builder should know, ready to read; empty when there is nothing.
     `left`: what earlier runs left in the files; empty when nothing.
     `prefix`: of the commits of a developer.
+    `order`: the last line; None is that of a headless run, which ends with a report.
     """
     parts = [f"Task {task.id} in {project}: {title_of(task)}"]
     if continued:
@@ -46,7 +48,7 @@ def compose(
     )
     if context:
         parts.append(f"{AROUND}\n\n{context}")
-    parts.append(_order(task))
+    parts.append(order or _order(task))
     return "\n\n".join(parts) + "\n"
 
 

@@ -16,7 +16,13 @@ state are whole by themselves (store/journal.py); this table is about what lies 
     snapshot or checkpoint made              as before; both bear repetition      JUDGE
     completed file written, not removed      a completed copy of run >= this one  CLEAR
     given back to the queue, not removed     a queued copy of a later run         CLEAR
+    an interactive session's run, bound      its process lives, or a hook ends it HELD
+    the same, its session ended or killed    no living binding to this run        JUDGE
     the record can't be read                 -                                    SET_ASIDE
+
+A run of an interactive session (`driver: session`) is nobody else's: it is never launched, waited
+for or adopted. While the session lives it is left alone (HELD). Then it is judged by its report if
+there is one; without one it was interrupted, and goes back to the queue once.
 
 Two facts make LAUNCH safe: a shim runs only while it holds the log's lock, and it refuses a run
 that has a line in the log already. So of two launches of one run, one is refused.
@@ -39,6 +45,8 @@ class Found(Enum):
     JUDGE = "judge"
     #: it is settled already; remove what was left
     CLEAR = "clear"
+    #: an interactive session works on it
+    HELD = "held"
     #: nobody can tell what it is; keep it in invalid/
     SET_ASIDE = "set_aside"
 
@@ -60,6 +68,10 @@ class Evidence:
     launched: bool
     #: an exit file of this run is there
     exited: bool
+    #: it is the run of an interactive session
+    in_session: bool = False
+    #: the session that has it is alive, or a hook is ending it
+    held: bool = False
 
 
 def decide(evidence: Evidence) -> Found:
@@ -70,6 +82,8 @@ def decide(evidence: Evidence) -> Found:
         return Found.CLEAR
     if evidence.queued_run is not None and evidence.queued_run > evidence.run:
         return Found.CLEAR
+    if evidence.in_session:
+        return Found.HELD if evidence.held else Found.JUDGE
     if evidence.log_locked:
         return Found.WAIT
     if evidence.launched or evidence.exited:

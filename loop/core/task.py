@@ -13,7 +13,6 @@ import msgspec
 from msgspec import Meta, Struct, field
 
 from loop.core.checks import MAX_DEPTH, MAX_TASK_BYTES, clean_text, convert
-from loop.core.mask import masked
 from loop.core.task_id import checked_id, is_id
 from loop.errors import BadInput
 
@@ -164,6 +163,8 @@ def short_title(text: str) -> str:
     """The text in one line of at most 72 characters."""
     words = " ".join(text.split())
     if len(words) > _TITLE_CHARACTERS:
+        from loop.core.mask import masked  # whose patterns take time to compile
+
         words = masked(words)  # a cut secret would not be known for one
     cut = len(words) > _TITLE_CHARACTERS
     return words[: _TITLE_CHARACTERS - 1].rstrip() + "…" if cut else words

@@ -267,10 +267,12 @@ def end_by_hand(
     words: str | None,
     actor: Actor,
     now: datetime,
+    notes: str | None = None,
 ) -> tuple[Result, Event]:
     """The result of a task that somebody ends without a run; `known` is the one that it has.
 
-    What is known of its runs is kept. `words` say how or why; None says who did it.
+    What is known of its runs is kept. `words` say how or why; None says who did it. `notes` are for
+    tasks that build on this one; None keeps those that are there.
     """
     require("end", task.id, "queued" if known is None else known.status)
     earlier = known or Result(
@@ -287,6 +289,7 @@ def end_by_hand(
         status=status,
         reason="by_hand",
         summary=words or f"Ended as {status} by the {actor}, without a run.",
+        notes=notes or earlier.notes,
         completed_at=now,
     )
     event = RunCompleted(

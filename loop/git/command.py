@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
-import subprocess
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -58,6 +56,8 @@ class Git:
         Raises:
             GitError: it failed, or took longer than its bound.
         """
+        import subprocess  # not for a hook where there is no repository
+
         environment = {k: v for k, v in os.environ.items() if k not in FOREIGN}
         environment |= _QUIET | dict(env or {})
         try:
@@ -104,6 +104,8 @@ def find_git() -> str:
     Raises:
         NotReady: there is none on PATH.
     """
+    import shutil
+
     found = shutil.which("git") or shutil.which("git", path="/usr/local/bin:/opt/homebrew/bin")
     if found is None:
         raise NotReady("no_git", "no git found: install git and put it on PATH")

@@ -7,12 +7,10 @@ and nested repositories, which are named. Refs: `refs/loop/<hash of the project>
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import shutil
 import stat
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -54,6 +52,8 @@ def ref_of(root: Path, task_id: str, run: int, when: str) -> str:
 
 def project_refs(root: Path) -> str:
     """The folder of refs of a project; repositories are shared by their work trees."""
+    import hashlib  # of which a project without git has no use
+
     return f"refs/loop/{hashlib.sha256(str(root).encode()).hexdigest()[:12]}"
 
 
@@ -260,6 +260,8 @@ def is_ours(path: str) -> bool:
 @contextmanager
 def temporary_index(repository: Repository, *, copy: bool = True) -> Iterator[dict[str, str]]:
     """The environment for git to work on an index of its own: a copy of the person's, or none."""
+    import tempfile  # which only those pay for who take one
+
     folder = Path(tempfile.mkdtemp(prefix="loop-index-"))
     try:
         index = folder / "index"

@@ -1,17 +1,21 @@
-"""The script `loop-hook`: `loop-hook report` and `loop-hook stop`, called by Claude Code.
+"""The script `loop-hook`, called by Claude Code: `report` and `stop` in the Builder's runs, `shift`
+in people's own sessions.
 
-Owns: whether there is anything to judge, and the answer's form. The judgement is in guard.py.
+Owns: whether there is anything to do, and the answer's form. The guard's judgement is in guard.py,
+what the session that the queue is bound to is told in shift.py.
 
 Invariants: the exit is always 0 and stdout holds an answer or nothing. Whatever goes wrong lets the
-ending pass, with one line on stderr. A session without LOOP_RUN costs no more than the start of
-Python, so nothing but `os` and `sys` is imported before that is known, json only for the run on
-record, and pathlib and git only for an ending that is judged. Hooks never start Claude Code.
+ending pass, with one line on stderr. A session without LOOP_RUN to which no queue is bound costs no
+more than the start of Python, so nothing but `os`, `sys` and `time` is imported before that is
+known, json only for the run on record, and pathlib and git only for an ending that is judged. Hooks
+never start Claude Code.
 """
 
 from __future__ import annotations
 
 import os
 import sys
+import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,8 +32,9 @@ def main() -> int:
     """Judges an ending of the Builder; always 0."""
     run = os.environ.get("LOOP_RUN")
     if not run:
-        # A person's own session. One that is bound to the queue gets told apart here.
-        return 0
+        return _in_own_session()
+    if sys.argv[1:] == ["shift"]:
+        return 0  # the plugin's hooks fire in the Builder's runs, too
     known: _Known | None = None
     try:
         known = _on_record(run)
@@ -40,6 +45,62 @@ def main() -> int:
     except Exception as error:  # a broken check must not look like a refusal
         _tell_trouble(known, error)
     return 0
+
+
+def _in_own_session() -> int:
+    """A person's own session: nothing is done but in the one that the queue is bound to."""
+    began_s = time.monotonic()
+    try:
+        found = _binding_above(os.environ.get("CLAUDE_CODE_SESSION_ID", ""))
+        if found is not None:
+            _work_shift(found, began_s)
+    except KeyboardInterrupt:
+        pass
+    except Exception as error:  # a person's session must not be held up by a defect of ours
+        _tell_trouble(None, error)
+    return 0
+
+
+def _binding_above(session: str) -> str | None:
+    """The project at or above the session's folder that is bound to it.
+
+    Without a session, the nearest with a binding; so with one that is damaged and may be ours.
+    """
+    for place in (os.environ.get("CLAUDE_PROJECT_DIR"), _here()):
+        folder = os.path.realpath(place) if place else ""
+        while folder:
+            data = _read(f"{folder}/.ai/shift.json")
+            if data and (session.encode() in data or not data.rstrip().endswith(b"}")):
+                return folder
+            above = os.path.dirname(folder)  # noqa: PTH120 -- pathlib takes as long as all else
+            folder = above if above != folder else ""
+    return None
+
+
+def _here() -> str | None:
+    try:
+        return os.getcwd()  # noqa: PTH109 -- pathlib takes as long as all else here
+    except OSError:
+        return None
+
+
+def _work_shift(root: str, began_s: float) -> None:
+    import json
+
+    if sys.stdin is None or sys.stdout is None:
+        raise ValueError("stdin or stdout is closed")
+    given = json.loads(sys.stdin.buffer.read())
+    if not isinstance(given, dict):
+        raise ValueError("the hook's input is no object")
+    import gc
+
+    gc.disable()  # it would look again and again at what the imports bring, and none is garbage
+    from loop.hooks.shift import answer
+
+    said = answer(root, given, began_s)
+    if said is not None:
+        _write(sys.stdout, json.dumps(said))
+    os._exit(0)  # taking the interpreter down takes its time
 
 
 class _Known:

@@ -18,6 +18,7 @@ from typing import Any
 
 from loop.actions.progress import ProgressReader
 from loop.errors import LoopError, NotFound
+from loop.service.notify import Notifier
 from loop.service.wakeups import Wakeups
 from loop.service.watcher import Watcher
 from loop.service.worker import Worker, WorkerOptions, utc_now
@@ -43,6 +44,12 @@ class _Parts:
     wakeups: Wakeups
     watcher: Watcher
     worker: Worker
+    notifier: Notifier
+
+    async def work_and_tell(self) -> None:
+        """Runs the worker until it is through; what is due then is sent before the end."""
+        await self.run_worker()
+        await self.notifier.flush()
 
     async def run_worker(self) -> None:
         """Runs the worker; a defect is written down, and the worker begins anew."""
@@ -61,7 +68,8 @@ def _parts(project: Project, options: WorkerOptions) -> _Parts:
     wakeups = Wakeups()
     watcher = Watcher(project, wakeups)
     worker = Worker(project, wakeups, os.environ, options, watcher=watcher)
-    return _Parts(project, wakeups, watcher, worker)
+    notifier = Notifier(project, wakeups, os.environ, lambda: worker.is_owner)
+    return _Parts(project, wakeups, watcher, worker, notifier)
 
 
 def serve(project: Project, name: str) -> int:
@@ -85,7 +93,9 @@ async def _serve(project: Project, name: str) -> None:
     parts = _parts(project, WorkerOptions(driver="serve"))
     toolbox = Toolbox(project, parts.wakeups, os.environ, lambda: parts.worker.trouble)
     server = build(project, toolbox, name, read_only=inside_run)
-    side = [] if inside_run else [parts.watcher.run(), parts.run_worker()]
+    side = [] if inside_run else [
+        parts.watcher.run(), parts.run_worker(), parts.notifier.run(),
+    ]  # fmt: skip
     await _until_over(parts, serve_stdio(server), side)
     sys.stdout.flush()
     sys.stderr.flush()
@@ -102,10 +112,10 @@ def work(project: Project, options: WorkerOptions, show: Show | None) -> int:
 
 async def _work(project: Project, options: WorkerOptions, show: Show | None) -> int:
     parts = _parts(project, options)
-    side = [parts.watcher.run()]
+    side = [parts.watcher.run(), parts.notifier.run()]
     if show is not None:
         side.append(_narrate(parts, show))
-    interrupted = await _until_over(parts, parts.run_worker(), side)
+    interrupted = await _until_over(parts, parts.work_and_tell(), side)
     if not interrupted:
         return 0
     sys.stdout.flush()
@@ -127,9 +137,12 @@ async def _until_over(
     stopped = asyncio.create_task(stop.wait(), name="stop")
     await asyncio.wait({main_task, stopped}, return_when=asyncio.FIRST_COMPLETED)
     parts.watcher.end()
-    # On a thread, and before its task is over: it waits for the state lock, maybe for long.
-    request = asyncio.create_task(asyncio.to_thread(_stop_run_if_asked, parts), name="stop run")
-    await asyncio.wait({request}, timeout=_LEAVE_S / 2)
+    # On threads, and before their tasks are over: they wait for the state lock or for an answer.
+    last = [
+        asyncio.create_task(asyncio.to_thread(_stop_run_if_asked, parts), name="stop run"),
+        asyncio.create_task(asyncio.to_thread(parts.notifier.leave, _LEAVE_S / 2), name="leave"),
+    ]
+    await asyncio.wait(last, timeout=_LEAVE_S / 2)
     for task in (*tasks, stopped, main_task):
         task.cancel()
     await asyncio.wait({*tasks, stopped}, timeout=_LEAVE_S / 2)

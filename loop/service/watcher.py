@@ -1,4 +1,4 @@
-"""Events of the file system: something was dropped, finished, paused by another process.
+"""Events of the file system: something was dropped, finished, paused or told by another process.
 
 Only wakes; nothing depends on it, since the worker looks by itself every `scan_seconds`. A watch
 goes silent without an error when its folder is deleted and made anew, so `look_alive`, called at
@@ -31,6 +31,8 @@ class Watcher:
 
     def __init__(self, project: Project, wakeups: Wakeups) -> None:
         self._folders = (project.ai, project.queue, project.running, project.completed)
+        #: alone of its folder, in which the log of a run grows all the time
+        self._timeline = project.timeline
         self._wakeups = wakeups
         self._stop = asyncio.Event()
         self._ended = False
@@ -43,19 +45,22 @@ class Watcher:
         while not self._ended:
             self._stop = asyncio.Event()
             self._watched.close()
-            self._watched = _Identity(self._folders)
+            if not self._timeline.exists():
+                with suppress(OSError):  # no folder, a full disk: the next watch has it
+                    self._timeline.touch(mode=0o600)
+            self._watched = _Identity((*self._folders, self._timeline))
             try:
-                await self._watch([f for f in self._folders if f.is_dir()])
+                await self._watch([f for f in (*self._folders, self._timeline) if f.exists()])
             except (OSError, RuntimeError) as error:
                 self.trouble = reason_of(error)
                 await self._stop.wait()
 
-    async def _watch(self, folders: list[Path]) -> None:
-        if not folders:
+    async def _watch(self, paths: list[Path]) -> None:
+        if not paths:
             await self._stop.wait()
             return
         changes = awatch(
-            *folders,
+            *paths,
             watch_filter=None,
             step=_STEP_MS,
             debounce=_DEBOUNCE_MS,
@@ -125,37 +130,37 @@ def reason_of(error: Exception) -> str:
 
 
 class _Identity:
-    """Which folders lie under some paths; held open, since else a new one gets the old number."""
+    """What lies under some paths; held open, since else something new gets the old number."""
 
-    def __init__(self, folders: tuple[Path, ...]) -> None:
-        self._folders = folders
-        self._held = [_opened(folder) for folder in folders]
-        self._numbers = [_number(folder) for folder in folders]
+    def __init__(self, paths: tuple[Path, ...]) -> None:
+        self._paths = paths
+        self._held = [_opened(path) for path in paths]
+        self._numbers = [_number(path) for path in paths]
 
     def is_still_there(self) -> bool:
-        """Whether they are the same folders."""
-        return [_number(folder) for folder in self._folders] == self._numbers
+        """Whether they are the same folders and files."""
+        return [_number(path) for path in self._paths] == self._numbers
 
     def close(self) -> None:
-        """Lets go of the folders."""
+        """Lets go of them."""
         for descriptor in self._held:
             if descriptor is not None:
                 os.close(descriptor)
         self._held = []
 
 
-def _opened(folder: Path) -> int | None:
+def _opened(path: Path) -> int | None:
     if os.name == "nt":  # which opens no folders; its file systems use no number again so soon
         return None
     try:
-        return os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        return os.open(path, os.O_RDONLY)
     except OSError:
         return None
 
 
-def _number(folder: Path) -> tuple[int, int]:
+def _number(path: Path) -> tuple[int, int]:
     try:
-        status = folder.stat()
+        status = path.stat()
     except OSError:
         return (0, 0)
     return (status.st_dev, status.st_ino)

@@ -18,6 +18,7 @@ from datetime import UTC, datetime
 import msgspec
 
 from loop.actions.finish import Finished, finish
+from loop.actions.held import lift_when_through
 from loop.actions.put_back import KeptLog, put_back
 from loop.actions.ready import MENDABLE, Ready, check_brought, check_place, missing, ready
 from loop.actions.recover import (
@@ -31,12 +32,14 @@ from loop.actions.spending import Spending, over_budget
 from loop.actions.start import claim, prepare, unclaim
 from loop.actions.survey import Survey
 from loop.builder.processes import signal_bearers
+from loop.builder.session import is_alive
 from loop.core.config import Config
 from loop.core.event import RunRecovered
 from loop.core.graph import Graph
 from loop.core.recovery import Found
 from loop.core.task import Task
 from loop.errors import LoopError, NotReady
+from loop.service.process_end import ProcessEnd
 from loop.service.run import spawn, until_unlocked
 from loop.service.wakeups import Wakeup, Wakeups
 from loop.service.watcher import Watcher
@@ -48,6 +51,7 @@ from loop.store.paths import Project
 from loop.store.project_files import Pause, load_config, read_pause, this_process
 from loop.store.run_files import cancel_reason
 from loop.store.scan import QueueScan, QueueView
+from loop.store.shift import living
 
 #: Seconds between two tries for the worker's lock.
 _TRY_S = 1.0
@@ -101,6 +105,7 @@ class Worker:
         self._scan = QueueScan(project, now)
         self._survey = Survey(project, self._scan)
         self._spending = Spending(project)
+        self._session_end = ProcessEnd(wakeups.wake)
         self._running: Task | None = None
         self._settled = 0
         self._refused: dict[str, int] = {}
@@ -176,7 +181,7 @@ class Worker:
     async def _note_found(self, task_id: str) -> None:
         now = self._now()
         found, task = await asyncio.to_thread(examine, self._project, task_id, now)
-        if task is not None and found is not Found.CLEAR:
+        if task is not None and found not in (Found.CLEAR, Found.HELD):
             event = RunRecovered(
                 ts=now, actor="builder", task_id=task_id, run=task.run, found=found.value
             )
@@ -189,6 +194,8 @@ class Worker:
                 await asyncio.to_thread(check_brought, self._project)
             await self._go_on(task_id, wakeup)
             return True
+        if await self._leave_to_session(wakeup):
+            return True
         self._look_alive()
         view = await asyncio.to_thread(self._look)
         hold_s = await self._try_claim(view)
@@ -197,6 +204,19 @@ class Worker:
         if self._options.drain and not waiting_misfit(view):
             return False
         await wakeup.wait(min(hold_s, self._scan_s()))
+        return True
+
+    async def _leave_to_session(self, wakeup: Wakeup) -> bool:
+        """Waits while the queue is bound to an interactive session; whether it is.
+
+        Woken when the binding changes and when the session's process ends.
+        """
+        shift = await asyncio.to_thread(living, self._project, is_alive)
+        if shift is None:
+            return False
+        self._look_alive()
+        self._session_end.watch(shift.pid, shift.start, shift.boot)
+        await wakeup.wait(self._scan_s())
         return True
 
     def _look(self) -> QueueView:
@@ -276,12 +296,15 @@ class Worker:
             reason = "the record of a run that can't be read"
             await asyncio.to_thread(set_aside_running, self._project, name, reason)
             return
-        self._running = task
+        self._running = task if found is not Found.HELD else None
         match found:
             case Found.LAUNCH:
                 await self._launch(task)
             case Found.WAIT:
                 await self._wait(task, wakeup)
+            case Found.HELD:
+                if not await self._leave_to_session(wakeup):  # a hook of its is still at work
+                    await until_unlocked(self._project.shift_lock)
             case Found.CLEAR:
                 await asyncio.to_thread(queue.clear_run, self._project, task_id)
             case _:
@@ -390,10 +413,7 @@ class Worker:
         if finished.result is None:
             return
         self._settled += 1
-        pause = read_pause(self._project)
-        if pause is not None and pause.by == "worker" and pause.kind not in MENDABLE:
-            reason = "a run went through"
-            await asyncio.to_thread(pauses.resume, self._project, "builder", self._now(), reason)
+        await asyncio.to_thread(lift_when_through, self._project, self._now())
         if self._options.cooldown_s and not self._enough():
             await asyncio.sleep(self._options.cooldown_s)
 

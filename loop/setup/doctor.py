@@ -1,6 +1,6 @@
 """`loop doctor`: looks at everything that a run needs, and says what mends what is wrong.
 
-Owns: the order. Each look is in `examine_project`, `examine_builder` or `examine_desktop`.
+Owns: the order. Each look is in a file `examine_*`.
 
 Invariants: nothing is changed. One thing that is wrong does not keep the others from being looked
 at. No secret is shown.
@@ -11,7 +11,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 
-from loop.setup import examine_builder, examine_project
+from loop.setup import examine_builder, examine_plugin, examine_project
 from loop.setup.examine_desktop import desktop
 from loop.setup.finding import Finding, error
 from loop.store.paths import Project
@@ -37,6 +37,8 @@ def examine(
     findings.extend(examine_builder.rules(project))
     findings.extend(examine_builder.keys(project, config, env))
     findings.extend(desktop(project, env, platform))
+    findings.extend(examine_plugin.installed(project, env, platform))
     findings.append(examine_project.events(project))
+    findings.extend(examine_project.notifications(project, config, env))
     findings.extend(examine_project.queue(project))
     return findings

@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-import json
-import os
 import re
-import signal
-import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from pathlib import Path
-from tempfile import TemporaryFile
 from typing import Any
 
 from loop import __version__
@@ -30,13 +24,12 @@ from loop.setup.builder_rules import our_hooks
 from loop.setup.examine_project import INIT
 from loop.setup.finding import Finding, error, good, note, warning
 from loop.setup.json_text import JsonProblem, parse
+from loop.setup.try_hook import try_hook
 from loop.store.files import read
 from loop.store.paths import Project
 
 #: Where programs look that a desktop starts; a terminal's PATH is longer.
 _SHORT_PATH = "/usr/bin:/bin:/usr/sbin:/sbin"
-#: Longest that a hook may take here, whatever its own bound is.
-_HOOK_S = 20.0
 #: What mends rules that were changed since their approval.
 _REVIEW = "run `loop allow --review`"
 _KEY_LINE = re.compile(rf"^\s*(?:export\s+)?({'|'.join(API_KEYS)})\s*=\s*\S", re.MULTILINE)
@@ -184,52 +177,8 @@ def _hooks(project: Project, settings: dict[str, Any], *, may_run: bool) -> Iter
             continue
         if not may_run:
             continue
-        problem = _try_hook(project, event, hooks[0])
+        problem = try_hook(project.root, event, hooks[0])
         if problem:
             yield error(f"our {event} hook does not work: {problem}", INIT)
         else:
             yield good(f"our {event} hook answers")
-
-
-def _try_hook(project: Project, event: str, hook: dict[str, Any]) -> str | None:
-    """Runs a hook as an ordinary session would; what went wrong, or None."""
-    limit = hook.get("timeout")
-    within_s = min(float(limit), _HOOK_S) if isinstance(limit, int | float) else _HOOK_S
-    command = str(hook["command"])
-    # Not one of ours: a hook has nothing to do then, and must be silent.
-    env = {k: v for k, v in os.environ.items() if not k.startswith("LOOP_")}
-    asked = {"hook_event_name": event, "session_id": "", "cwd": str(project.root)}
-    # Files, not pipes: what a hook leaves behind can't hold them open against us.
-    with TemporaryFile() as given, TemporaryFile() as said:
-        given.write(json.dumps(asked).encode())
-        given.seek(0)
-        process = subprocess.Popen(
-            command,
-            shell=True,  # as Claude Code runs it
-            cwd=project.root,
-            env=env,
-            stdin=given,
-            stdout=said,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
-        try:
-            code = process.wait(within_s)
-        except subprocess.TimeoutExpired:
-            _end(process)
-            return f"no answer within {within_s:g} s from `{command}`"
-        said.seek(0)
-        lines = said.read(10_000).decode(errors="replace").strip().splitlines()
-    if code:
-        return f"exit {code} from `{command}`" + (f" ({lines[-1]})" if lines else "")
-    return f"`{command}` interferes with an ordinary session" if lines else None
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """Ends a hook, with what it started where the system knows process groups."""
-    if os.name == "nt":
-        process.kill()
-    else:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-    process.wait()

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from loop.actions.notify import posts_of
+from loop.builder.session import is_alive
 from loop.core.config import Config
 from loop.errors import LoopError, NotReady
 from loop.git.command import Repository, repository_of
+from loop.notify.apprise_url import MISSING, is_installed
 from loop.setup import foreign_file
 from loop.setup.blocks import HTML, contains
 from loop.setup.finding import Finding, error, good, note, warning
 from loop.setup.project_texts import is_ignored
 from loop.store.drive import network_drive
 from loop.store.identity import root_mismatch
+from loop.store.notified import last_failure
 from loop.store.paths import Project
 from loop.store.project_files import load_config, read_owner, read_pause
+from loop.store.shift import living
 
 INIT = "run `loop init`"
 _RECENT_CHANGES = re.compile(r"^## +Recent Changes\s*$", re.MULTILINE | re.IGNORECASE)
@@ -110,10 +115,27 @@ def events(project: Project) -> Finding:
     )
 
 
+def notifications(project: Project, config: Config, env: Mapping[str, str]) -> Iterator[Finding]:
+    """Who is told of what happens, and whether the last of it arrived."""
+    posts = posts_of(config, env)
+    if posts:
+        yield good(f"notifications go to {', '.join(posts)}")
+    if config.notify.urls and not is_installed():
+        yield warning(f"notify.urls is set, but {MISSING}", MISSING.partition(": ")[2])
+    failed = last_failure(project)
+    if failed is not None:
+        yield warning(
+            f"the last notification by {failed.get('service')} failed: {failed.get('reason')}",
+            "correct notify in .ai/config.json, then run `loop test-notify`",
+        )
+
+
 def queue(project: Project) -> Iterator[Finding]:
     """Who works, whether anything is paused, and what can't be a task."""
-    owner = read_owner(project)
-    if owner is None:
+    owner, shift = read_owner(project), living(project, is_alive)
+    if shift is not None:
+        yield good(f"a session works the queue (process {shift.pid})")
+    elif owner is None:
         yield note("nobody works the queue", "start Claude Desktop, or run `loop work`")
     elif not owner.pid:
         yield note("a process works the queue, but does not say which")

@@ -5,13 +5,13 @@ Owns: which key becomes which. Invariant: what the project has set itself is kep
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any, Final, Literal
 
-from loop.core.checks import clean_text, convert
-from loop.core.config import Config, decode_config
+from loop.core.config import decode_config
 from loop.errors import BadInput
 from loop.setup import json_text
 
@@ -66,8 +66,8 @@ def merged(text: str, other: dict[str, Any]) -> tuple[str, list[Setting]]:
             settings.append(Setting(key, None, "none", note))
             continue
         try:
-            clean_text(value)
-            convert(reduce(lambda inner, name: {name: inner}, reversed(path), value), Config)
+            alone = reduce(lambda inner, name: {name: inner}, reversed(path), value)
+            decode_config(json.dumps(alone).encode())
         except BadInput as error:
             settings.append(Setting(key, to, "refused", error.problem))
             continue

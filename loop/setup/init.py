@@ -32,7 +32,7 @@ from loop.core.rule_set import Change, changes
 from loop.core.task import decode_object
 from loop.errors import BadInput, LoopError, NotFound, NotReady
 from loop.git.command import Repository, repository_of
-from loop.setup import desktop_entry, foreign_file, project_texts
+from loop.setup import desktop_entry, foreign_file, plugin, project_texts
 from loop.setup.allow import add_rules
 from loop.setup.builder_rules import current_rules, hook_command, new_rules
 from loop.setup.desktop import server_name
@@ -76,13 +76,14 @@ def initialise(
     now: datetime,
     platform: str = sys.platform,
     desktop: bool = True,
+    with_plugin: bool = False,
     presets: Sequence[str] = (),
 ) -> InitReport:
     """Sets the folder up as a project, or brings one up to date.
 
     `python` is the interpreter that Claude Desktop and the hooks call; `now` dates the first entry
-    of a new README.md; without `desktop` the configuration of Claude Desktop is left alone; the
-    rules of `presets` are allowed and approved.
+    of a new README.md; without `desktop` the configuration of Claude Desktop is left alone;
+    `with_plugin` has Claude Code load our plugin; the rules of `presets` are allowed and approved.
 
     Raises: LoopError if the folder can't be a project, or a file in it can't be understood or
     written.
@@ -108,6 +109,8 @@ def initialise(
             project, python, env=env, platform=platform, now=now, moved_from=came_from
         )
         steps.append(step)
+    if with_plugin:
+        steps.append(plugin.put_in(project, python, env=env, platform=platform))
     name = server or server_name(project.root, {})
     return InitReport(project, server, steps, project_instructions(project, name))
 

@@ -1,7 +1,7 @@
 """`loop uninstall`: takes exactly our parts out of a project, and nothing else.
 
-Invariants: while a run is alive nothing is touched. README.md stays: it is the project's. `.ai/`
-stays, with the record of all work, unless it is purged.
+Invariants: while a run is alive or a session works the queue, nothing is touched. README.md stays:
+it is the project's. `.ai/` stays, with the record of all work, unless it is purged.
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from loop.builder.permissions import approved_file, forget
+from loop.builder.session import is_alive
 from loop.errors import LoopError, NotReady, WrongState
 from loop.git.command import GitError, repository_of
 from loop.git.snapshot import drop, project_refs
-from loop.setup import desktop_entry
+from loop.setup import desktop_entry, plugin
 from loop.setup.blocks import HASH, HTML
 from loop.setup.project_texts import take_out_block
 from loop.setup.step import Step
@@ -24,6 +25,7 @@ from loop.store.locks import is_locked, locked
 from loop.store.paths import Project
 from loop.store.project_files import read_owner
 from loop.store.scan import ids_in
+from loop.store.shift import living
 
 
 def uninstall(
@@ -32,11 +34,15 @@ def uninstall(
     """Takes our parts out. `purge`: also `.ai/` and the snapshots, with which undoing goes too.
 
     Raises:
-        WrongState: a run is alive; nothing was changed.
+        WrongState: a run is alive, or a session works the queue; nothing was changed.
         LoopError: a file can't be understood or written.
     """
     with _no_run(project):
-        steps = desktop_entry.take_out(project, env=env, platform=platform)
+        pass
+    # Outside of the lock, since Claude Code is asked; and before what was approved is forgotten.
+    plugin_step = plugin.take_out(project, env=env, platform=platform)
+    with _no_run(project):
+        steps = [*desktop_entry.take_out(project, env=env, platform=platform), plugin_step]
         steps.append(take_out_block(project.root / "CLAUDE.md", HTML))
         steps.append(take_out_block(project.root / ".gitignore", HASH))
         # Without an approval no run can start any more.
@@ -60,7 +66,7 @@ def _no_run(project: Project) -> Iterator[None]:
     """Keeps runs from starting for a moment.
 
     Raises:
-        WrongState: one is alive.
+        WrongState: one is alive, or a session works the queue.
     """
     if project.ai.is_symlink():
         raise LoopError(f"{project.ai} is a link to {project.ai.resolve()}: remove it by hand")
@@ -68,6 +74,12 @@ def _no_run(project: Project) -> Iterator[None]:
         yield  # nothing can start here: a run needs the lock that lies there
         return
     with locked(project.state_lock):
+        shift = living(project, is_alive)
+        if shift is not None:
+            raise WrongState(
+                f"a session works the queue in {project.root} (process {shift.pid}): run `loop "
+                "stop` and wait for its next stop, or close it, and try again"
+            )
         alive = [task for task in ids_in(project.running) if is_locked(project.log(task))]
         if alive:
             raise WrongState(

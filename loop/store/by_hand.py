@@ -13,6 +13,7 @@ from loop.store.families import reopen_parents
 from loop.store.intake import require_taken_in
 from loop.store.journal import transition
 from loop.store.paths import Project
+from loop.store.progress import append, handoff
 from loop.store.scan import Located, locate
 from loop.store.submissions import forget
 
@@ -24,8 +25,13 @@ def end_by_hand(
     words: str | None,
     actor: Actor,
     now: datetime,
+    notes: str | None = None,
+    *,
+    max_lines: int,
 ) -> Located:
     """Ends a task without a run; one that has ended so already comes back as it is.
+
+    The handoff log, of `max_lines` at most, is told.
 
     Raises:
         NotFound: no such task.
@@ -40,9 +46,10 @@ def end_by_hand(
             raise WrongState(f"task {task.id} ends with its subtasks: end those")
         if located.state == status:
             return located
-        result, event = rules.end_by_hand(task, located.result, status, words, actor, now)
+        result, event = rules.end_by_hand(task, located.result, status, words, actor, now, notes)
         t.put(project.task_file(project.completed, task.id), result_dict(result))
         t.append(event)
+        append(t, handoff(task, result, None), max_lines)
         forget(t, task)
         if located.result is not None:
             reopen_parents(t, [task], actor, now)

@@ -81,6 +81,16 @@ class Project:
         return self.ai / "paused.json"
 
     @property
+    def shift(self) -> Path:
+        """Present while the queue is bound to an interactive session."""
+        return self.ai / "shift.json"
+
+    @property
+    def shift_lock(self) -> Path:
+        """Held while a hook ends the task at hand of the shift."""
+        return self.state / "shift.lock"
+
+    @property
     def progress(self) -> Path:
         """The handoff log."""
         return self.logs / "progress.txt"
@@ -100,6 +110,11 @@ class Project:
         """The run slot: while it is held, nothing is claimed."""
         return self.state / "slot.lock"
 
+    @property
+    def notified(self) -> Path:
+        """How far each service has been told; made when it is needed."""
+        return self.state / "notified"
+
     def folders(self) -> tuple[Path, ...]:
         """Every folder that must be there."""
         return (
@@ -112,7 +127,7 @@ class Project:
         return folder / f"{stem(task_id)}.json"
 
     def run_file(self, task_id: str, suffix: str) -> Path:
-        """A small file of the run: prompt, launch, exit, guard, cancel."""
+        """A small file of the run: prompt, launch, report, exit, guard, cancel."""
         return self.running / f"{stem(task_id)}.{suffix}"
 
     def log(self, task_id: str) -> Path:

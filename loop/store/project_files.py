@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 from datetime import datetime
 from typing import Literal
 
@@ -30,6 +29,14 @@ def load_config(project: Project) -> Config:
         raise NotReady("config", f".ai/config.json: {error}") from None
     except OSError as error:
         raise NotReady("config", f".ai/config.json can't be read: {error.strerror}") from None
+
+
+def usable_config(project: Project) -> Config:
+    """The project's settings; defaults where they are wrong, which is others' to complain about."""
+    try:
+        return load_config(project)
+    except NotReady:
+        return Config()
 
 
 class Pause(Struct, kw_only=True, omit_defaults=True):
@@ -72,6 +79,8 @@ class Owner(Struct, kw_only=True):
 
 def this_process(driver: str, since: datetime, no_events: str | None = None) -> Owner:
     """This process as an owner."""
+    import socket  # not for those who only read
+
     host = socket.gethostname()
     return Owner(pid=os.getpid(), host=host, since=since, driver=driver, no_events=no_events)
 

@@ -30,7 +30,8 @@ from loop.store.paths import Project
 from loop.store.progress import Handoff
 from loop.store.project_files import Pause, read_pause
 from loop.store.run_files import cancel_reason, remove_run, require_running
-from loop.store.scan import Located, family, locate
+from loop.store.scan import Located, family, ids_in, locate
+from loop.store.shift import Alive, living, put_shift, taken_for_alive, took
 from loop.store.submissions import (
     digest,
     forget,
@@ -151,13 +152,27 @@ def _hand_down_priority(t: Transition, old: Task, new: Task, actor: Actor, now: 
             remember_content(t, changed)
 
 
-def claim(project: Project, task_id: str, run: Run, now: datetime) -> Task | None:
+def claim(
+    project: Project,
+    task_id: str,
+    run: Run,
+    now: datetime,
+    *,
+    alone: bool = False,
+    session: str | None = None,
+    alive: Alive = taken_for_alive,
+) -> Task | None:
     """Takes a queued task for a run, whose record is written with it.
 
-    None when it is no longer there or no longer ready, or the run slot is taken.
+    `alone`: only while no other run is on record. `session` claims for the interactive session that
+    the queue is bound to; None for the worker. None when it is no longer there or no longer ready,
+    the run slot is taken, or the queue is bound to another than the one who claims.
     """
     with transition(project) as t:
-        if is_locked(project.slot_lock):
+        if is_locked(project.slot_lock) or (alone and ids_in(project.running)):
+            return None
+        shift = living(project, alive)
+        if (shift.session if shift else None) != session:
             return None
         try:
             located = locate(project, task_id, now)
@@ -170,13 +185,20 @@ def claim(project: Project, task_id: str, run: Run, now: datetime) -> Task | Non
         task, event = rules.claim(located.task, run, now)
         t.put(project.task_file(project.running, task.id), task_dict(task))
         t.append(event)
+        if shift is not None:
+            put_shift(t, took(shift, task))
         t.remove(project.task_file(project.queue, task.id))
     return task
 
 
 def update_running(project: Project, task: Task) -> None:
-    """Writes more into the record of the run that goes on; no transition."""
+    """Writes more into the record of the run that goes on; no transition.
+
+    Raises:
+        WrongState: the run is no longer on record.
+    """
     with transition(project) as t:
+        require_running(t, task)
         t.put(project.task_file(project.running, task.id), task_dict(task))
 
 

@@ -13,7 +13,7 @@ from loop.store.paths import Project
 from loop.store.scan import read_task
 
 #: Small files of a run, in the order in which they go with it.
-SUFFIXES = ("prompt", "launch", "exit", "guard", "cancel")
+SUFFIXES = ("prompt", "launch", "report", "exit", "guard", "cancel")
 
 
 def small_files(project: Project, task_id: str) -> list[Path]:

@@ -7,7 +7,6 @@ two, which hold the ids of their tasks.
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +39,8 @@ def digest(task: Task) -> str:
 
 
 def _hash(data: bytes) -> str:
+    import hashlib  # not for hooks, which queue nothing
+
     return hashlib.sha256(data).hexdigest()[:32]
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from loop.builder.sessions import cost_before, session_to_resume, transcript_exists
+from loop.builder.sessions import cost_before, session_to_resume, transcript_of
 from loop.core.task import Run, Task
 
 NOW = datetime(2026, 7, 23, tzinfo=UTC)
@@ -73,11 +73,11 @@ def test_the_last_run_decides(env: dict[str, str]) -> None:
 def test_sessions_are_looked_for_where_claude_code_is_told_to_keep_them(
     env: dict[str, str], tmp_path: Path
 ) -> None:
-    assert transcript_exists(SESSION, env)
+    assert transcript_of(SESSION, env)
     elsewhere = env | {"CLAUDE_CONFIG_DIR": str(tmp_path / "config")}
-    assert not transcript_exists(SESSION, elsewhere)
+    assert not transcript_of(SESSION, elsewhere)
     (tmp_path / ".claude").rename(tmp_path / "config")
-    assert transcript_exists(SESSION, elsewhere)
+    assert transcript_of(SESSION, elsewhere)
 
 
 def test_what_a_session_had_cost_before_is_the_sum_of_its_earlier_runs() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -54,6 +55,41 @@ def test_all_fields_of_a_task_can_be_given(loop: Loop, project: Project) -> None
     assert task.acceptance_criteria == ["x", "y"]
     assert (task.timeout_minutes, task.max_turns, task.max_budget_usd) == (7.5, 9, 1.25)
     assert (task.model, task.max_attempts, task.key) == ("opus", 2, "k1")
+
+
+def test_an_edit_takes_its_texts_from_a_file_so_that_no_shell_reads_them(
+    loop: Loop, project: Project, tmp_path: Path
+) -> None:
+    loop("add", "T", "old")
+    words = tmp_path / "words.json"
+    text = 'it\'s "$(x)" `y`\n- z'
+    words.write_text(json.dumps({"title": "New", "instructions": [text]}))
+    called = loop("edit", "1", "--fields", str(words), "--priority", "high")
+    assert called.out == "✓ 1 changed (instructions, priority, title): New\n"
+    task = _task(project, "1")
+    assert (task.title, task.instructions, task.priority) == ("New", [text], "high")
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        ('{"acceptance": ["touch x"]}', "can't change 'acceptance'; it takes title, "),
+        ('{"priority": "low"}', "priority is also given by its own option"),
+        ("[1]", "must be a JSON object"),
+        ('{"title": 3}', "--title: give a text, not a whole number"),
+    ],
+)
+def test_a_wrong_file_of_fields_changes_nothing(
+    loop: Loop, project: Project, tmp_path: Path, content: str, problem: str
+) -> None:
+    loop("add", "T")
+    before = _task(project, "1")
+    (tmp_path / "words.json").write_text(content)
+    called = loop("edit", "1", "--fields", str(tmp_path / "words.json"), "--priority", "high")
+    assert called.code == 1
+    assert problem in called.err
+    assert called.err.count("\n") == 1
+    assert _task(project, "1") == before
 
 
 def test_options_may_stand_between_the_words(loop: Loop, project: Project) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -50,6 +51,21 @@ def test_without_a_desktop_nothing_is_said_of_pasting(loop: Loop, folder: Path) 
     text = loop("init", "--no-desktop", str(folder)).out
     assert "Start Claude Desktop" not in text and "# Your role" not in text
     assert "2. Have it done: loop work\n" in text
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="it is a shell script")
+def test_the_commands_of_the_plugin_are_named_once_it_is_in(
+    loop: Loop, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claude = tmp_path / "claude"
+    monkeypatch.setenv("LOOP_CLAUDE", str(claude))
+    assert "/loop:run" not in loop("init", "--no-desktop", "--plugin", str(folder)).out
+    claude.write_text("#!/bin/sh\n")
+    claude.chmod(0o755)
+    other = tmp_path / "other"
+    other.mkdir()
+    text = loop("init", "--no-desktop", "--plugin", str(other)).out
+    assert "Or in a new session of Claude Code: /loop:plan REQUIREMENT, then /loop:run\n" in text
 
 
 def test_an_approval_does_not_print_the_whole_text_again(loop: Loop, folder: Path) -> None:

@@ -5,7 +5,9 @@ import json
 import msgspec
 import pytest
 
-from loop.core.config import Config, decode_config
+from loop.core.address import chat_link
+from loop.core.checks import convert
+from loop.core.config import Config, Notify, Webhook, decode_config
 from loop.errors import BadInput
 
 DOCUMENTED = """
@@ -22,7 +24,7 @@ DOCUMENTED = """
  "context": {"max_bytes": 8192, "recent_lines": 20, "relevant_lines": 30},
  "progress": {"max_lines": 100},
  "notify": {"urls": [], "feishu": null, "dingtalk": null, "wecom": null, "serverchan": null,
-            "events": null},
+            "desktop": true, "events": null},
  "architect": {"chat_url": null}}
 """
 
@@ -66,7 +68,28 @@ def test_one_key_leaves_the_others_at_their_defaults() -> None:
         (b'{"builder": {"model": "a\\r"}}', "builder.model: .*line break"),
         (b'{"limits": {"silent_s": -1}}', "limits.silent_s: give a number > 0"),
         (b'{"wait": {"max_s": 900}}', "wait.max_s: give a number <= 240"),
-        (b'{"notify": {"feishu": 5}}', "notify.feishu: "),
+        (b'{"notify": {"feishu": 5}}', "notify.feishu: give a text or an object"),
+        (
+            b'{"notify": {"feishu": {"url": "x"}}}',
+            "feishu.url: unknown name; allowed: webhook, sec",
+        ),
+        (b'{"notify": {"dingtalk": {"secret": "x"}}}', "notify.dingtalk.webhook: is required"),
+        (b'{"notify": {"feishu": "abc"}}', "notify.feishu: is no address"),
+        (b'{"notify": {"feishu": ""}}', "notify.feishu: is no address"),
+        (b'{"notify": {"wecom": {"webhook": "https://[a"}}}', "notify.wecom.webhook: is no addr"),
+        (b'{"notify": {"wecom": "http://example.com/x"}}', "notify.wecom: goes unencrypted"),
+        (b'{"notify": {"wecom": "https://u:p@a/b"}}', "notify.wecom: holds a user or a password"),
+        (b'{"notify": {"wecom": {"webhook": "https://a/b", "secret": "s"}}}', "wecom.secret: "),
+        (b'{"notify": {"serverchan": "key"}}', "notify.serverchan: is no SendKey"),
+        (b'{"notify": {"serverchan": {"sendkey": 5}}}', "notify.serverchan.sendkey: give a text"),
+        (b'{"notify": {"urls": ["slack"]}}', r"notify.urls\[0\]: is no address of apprise"),
+        (
+            b'{"notify": {"events": ["success", "done"]}}',
+            r"notify.events\[1\]: unknown name; allowed: escalation, needs_input, .*, task_done",
+        ),
+        (b'{"notify_webhook": "https://a/b", "notify_type": "slack"}', "notify_type: is not one"),
+        (b'{"architect": {"chat_url": "https://claude.ai/new"}}', "architect.chat_url: give the"),
+        (b'{"architect": {"chat_url": "claude://x/chat/a"}}', "architect.chat_url: give the"),
         (b'{"on_shutdown": null}', "on_shutdown: "),
         (b'{"commit_prefix": "a\\u0000b"}', "commit_prefix: holds a NUL"),
         (b"[]", "must be a JSON object, as in {...}, not a list"),
@@ -77,3 +100,40 @@ def test_one_key_leaves_the_others_at_their_defaults() -> None:
 def test_a_wrong_setting_is_named(data: bytes, message: str) -> None:
     with pytest.raises(BadInput, match=message.replace("{...}", r"\{\.\.\.\}")):
         decode_config(data)
+
+
+def test_a_service_is_given_by_a_text_or_by_an_object() -> None:
+    short = decode_config(b'{"notify": {"feishu": "https://a/b", "serverchan": "SCT1"}}').notify
+    long = decode_config(
+        b'{"notify": {"feishu": {"webhook": "https://a/b"}, "serverchan": {"sendkey": "SCT1"}}}'
+    ).notify
+    assert short.webhook("feishu") == long.webhook("feishu") == Webhook(webhook="https://a/b")
+    assert short.sendkey == long.sendkey == "SCT1"
+    assert short.webhook("wecom") is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "address"), [("feishu", "https://a/b"), ("serverchan", "sctp12tabc")]
+)
+def test_the_settings_of_another_system_are_put_where_ours_are(kind: str, address: str) -> None:
+    theirs = {"notify_type": kind, "notify_webhook": address}
+    assert decode_config(json.dumps(theirs).encode()).notify == convert({kind: address}, Notify)
+    ours = theirs | {"notify": {kind: f"{address}1"}}
+    assert decode_config(json.dumps(ours).encode()).notify == convert({kind: f"{address}1"}, Notify)
+    assert decode_config(b'{"notify_type": "feishu", "notify_webhook": ""}').notify == Notify()
+    untold = decode_config(b'{"notify_type": null, "notify_webhook": "https://a/b"}').notify
+    assert untold == Notify(feishu="https://a/b")
+
+
+def test_a_wrong_address_is_not_repeated() -> None:
+    with pytest.raises(BadInput) as caught:
+        decode_config(b'{"notify": {"feishu": "http://example.com/SECRET"}}')
+    assert "SECRET" not in str(caught.value)
+
+
+@pytest.mark.parametrize("scheme", ["https", "claude"])
+def test_a_chat_is_known_by_its_address_in_the_browser_and_by_its_link(scheme: str) -> None:
+    url = f"{scheme}://claude.ai/chat/0f-1"
+    config = decode_config(json.dumps({"architect": {"chat_url": url}}).encode())
+    assert config.architect.chat_url is not None
+    assert chat_link(config.architect.chat_url) == "claude://claude.ai/chat/0f-1"

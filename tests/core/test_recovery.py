@@ -31,6 +31,10 @@ CLAIMED: dict[str, Any] = {
         ({"completed_run": 1, "launched": True}, Found.JUDGE),
         ({"queued_run": 2}, Found.LAUNCH),
         ({"queued_run": 1, "launched": True}, Found.JUDGE),
+        ({"in_session": True, "held": True}, Found.HELD),
+        ({"in_session": True}, Found.JUDGE),
+        ({"in_session": True, "held": True, "completed_run": 2}, Found.CLEAR),
+        ({"in_session": True, "held": True, "queued_run": 3}, Found.CLEAR),
     ],
 )
 def test_a_row_of_the_crash_table(what_is_found: dict[str, Any], do: Found) -> None:

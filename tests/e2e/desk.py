@@ -31,6 +31,7 @@ from examples.scripted_api import Block, ScriptedAPI, Steps, tool
 from loop.store.paths import Project
 from tests.claude_binary import find_claude
 from tests.e2e.architect import Architect
+from tests.ready import approve_all, make_project
 
 README = "# A project\n\nWhat it does.\n\n## Recent Changes\n\n- 2026-01-01: The project began.\n"
 #: The part of README.md that `Desk.notes_the_change` puts a new entry above.
@@ -86,7 +87,7 @@ class Desk:
 
     def _set_up(self) -> None:
         """Make the folder a project, as a person does, and let the Builder have the API's key."""
-        self.run(str(self.python), "-m", "loop", "init", str(self.root))
+        make_project(self.root, self.python, self.env)
         self.configure(builder={"inherit_api_key": True})
 
     @property
@@ -116,7 +117,7 @@ class Desk:
         beside.write_text(json.dumps(config))
         beside.replace(path)
         if "verify" in settings:  # what is executed counts only when it is approved
-            self.run(str(self.python), "-m", "loop", "allow", "--review", "--yes")
+            approve_all(self.project, self.env)
 
     def run(self, *command: str) -> str:
         """Run a command in the project, with a server's environment; its stdout."""

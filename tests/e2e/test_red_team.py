@@ -343,6 +343,7 @@ async def test_what_a_pulled_commit_brings_starts_nothing_before_it_was_looked_a
     path.write_text(PULLED[name].replace("MARK", str(mark)))
     desk.git("add", name)
     desk.git("commit", "--quiet", "--message=theirs")
+    desk.configure(scan_seconds=0.2)
     desk.script["Look"] = [[bash("git status")], [report("no_change_needed")]]
     async with desk.architect() as architect:
         task = await architect.queue("Look")
@@ -382,6 +383,7 @@ async def test_a_task_that_a_pulled_commit_brings_starts_nothing(desk: Desk) -> 
     (desk.root / name).write_text(json.dumps(task))
     desk.git("add", "--force", name)
     desk.git("commit", "--quiet", "--message=theirs")
+    desk.configure(scan_seconds=0.2)
     desk.script["Look"] = [[report("no_change_needed")]]
     async with desk.architect() as architect:
         seen = await architect.wait("7")

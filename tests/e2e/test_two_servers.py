@@ -25,27 +25,27 @@ async def in_order(desk: Desk, *architects: Architect) -> list[Architect]:
     return sorted(architects, key=lambda architect: architect.pid != owner.pid)
 
 
-async def test_six_tasks_through_two_servers_run_once_each(desk: Desk) -> None:
+async def test_four_tasks_through_two_servers_run_once_each(desk: Desk) -> None:
     desk.script[""] = [[report(summary="Ran.")]]
     async with desk.architect() as one, desk.architect() as other:
-        words = [f"Task with number {n}" for n in range(6)]
+        words = [f"Task with number {n}" for n in range(4)]
         queued = [one.queue(w) if n % 2 else other.queue(w) for n, w in enumerate(words)]
         ids = await asyncio.gather(*queued)
-        assert sorted(ids) == ["1", "2", "3", "4", "5", "6"]
+        assert sorted(ids) == ["1", "2", "3", "4"]
         waits = [(other if n % 2 else one).done(task_id) for n, task_id in enumerate(ids)]
         told = await asyncio.gather(*waits)
 
-    assert [result["status"] for result in told] == ["success"] * 6
+    assert [result["status"] for result in told] == ["success"] * 4
     for name in ("task_queued", "run_started", "run_completed"):
         assert sorted(event["task_id"] for event in desk.events(name)) == sorted(ids), name
     prompts = [r.prompt for r in desk.api.received if not r.is_side_request]
-    assert len(prompts) == 6
+    assert len(prompts) == 4
     first_lines = [prompt.partition("\n")[0] for prompt in prompts]
-    assert [sum(w in line for line in first_lines) for w in words] == [1] * 6
+    assert [sum(w in line for line in first_lines) for w in words] == [1] * 4
     assert [desk.result(i)["task"]["instructions"][0] for i in ids] == words
     # Never two at once: a run starts when the one before it has ended.
     runs = [name for name in desk.event_names() if name.startswith("run_")]
-    assert runs == ["run_started", "run_completed"] * 6
+    assert runs == ["run_started", "run_completed"] * 4
 
 
 async def test_the_same_submission_through_both_servers_is_one_task(desk: Desk) -> None:

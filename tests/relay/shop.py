@@ -24,6 +24,7 @@ import psutil
 from benchmarks.client import Client
 from loop.store.paths import Project
 from loop.store.project_files import read_owner
+from tests.ready import approve_all, make_project
 
 #: Seconds: the longest wait for anything.
 LIMIT_S = 20.0
@@ -61,7 +62,7 @@ class Shop:
             "PYTHONPATH": str(Path(__file__).parents[2]),
         }
         shop = cls(Project(root), script, env)
-        shop.run("init", str(root))
+        make_project(root, Path(sys.executable), env)
         shop.configure(builder={"command": str(_STAND_IN)}, scan_seconds=0.3)
         try:
             yield shop
@@ -88,7 +89,7 @@ class Shop:
         beside.write_text(json.dumps(config))
         beside.replace(path)
         if {"builder", "verify"} & settings.keys():  # what is executed counts when approved
-            self.run("allow", "--review", "--yes")
+            approve_all(self.project, self.env)
 
     def run(self, *words: str, code: int | None = 0) -> str:
         """Runs a command of `loop` in the project; what it printed. `code` None: any will do."""

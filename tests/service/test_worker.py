@@ -18,11 +18,13 @@ from loop.errors import NotReady
 from loop.service.wakeups import Wakeups
 from loop.service.worker import Worker, WorkerOptions, utc_now
 from loop.store import timeline
+from loop.store.journal import transition
 from loop.store.locks import locked
 from loop.store.paths import Project
 from loop.store.pauses import pause_for
 from loop.store.project_files import read_pause
 from loop.store.scan import ids_in, locate
+from tests.shifting import Bound, sleeper
 from tests.tasks import claim, settle, submit
 
 BARE = {"PATH": os.defpath, "HOME": "/nonexistent"}
@@ -94,6 +96,55 @@ async def test_a_claimed_task_goes_back_when_claude_is_gone_before_its_launch(
     pause = read_pause(able)
     assert pause is not None
     assert pause.kind == "no_claude"
+
+
+async def test_while_a_session_is_bound_nothing_is_claimed_and_its_end_wakes_the_worker(
+    able: Project,
+) -> None:
+    with sleeper() as process:
+        session = Bound(able, able.root, process)
+        session.add("The session's")
+        session.add("The worker's")
+        session.begins()
+        worker = Worker(able, Wakeups(), BARE)
+        await worker._own()
+        assert "run_recovered" not in _events(able)  # it is the session's still
+        worker._scan_s = lambda: 60.0  # type: ignore[method-assign]
+        with worker._wakeups.subscribe() as wakeup:
+            await wakeup.wait(0)
+            step = asyncio.ensure_future(worker._step(wakeup))
+            while worker._session_end._watched is None:  # noqa: ASYNC110 -- set on another thread
+                await asyncio.sleep(0.01)
+            assert not step.done()
+            process.kill()
+            process.wait()
+            await asyncio.wait_for(step, 10)
+            assert session.state("1") == "running"
+            await worker._step(wakeup)
+        worker._lock.release()
+        located = session.at("1")
+        assert (located.state, located.task.run) == ("queued", 2)
+        assert "interrupted" in (located.task.note_to_run or "")
+        await worker._own()
+        while not ids_in(able.running):
+            await worker._try_claim(worker._look())
+        worker._lock.release()
+        assert [r.driver for r in session.at("1").task.runs] == ["session", "headless"]
+
+
+async def test_between_two_tasks_of_a_session_nothing_is_claimed(able: Project) -> None:
+    with sleeper() as process:
+        session = Bound(able, able.root, process)
+        session.add("The session's")
+        session.begins()
+        session.reports()
+        session.add("Later")
+        with transition(able) as t:  # its hook was killed after it had settled the task
+            t.remove(able.task_file(able.running, "1"))
+        assert start.claim(able, "2", BARE, "u-2", utc_now()) is None
+        process.kill()
+        process.wait()
+        assert start.claim(able, "2", BARE, "u-2", utc_now()) is not None
 
 
 async def test_what_was_missing_is_back_so_the_pause_ends_though_no_task_waits(

@@ -285,6 +285,19 @@ def test_settings_are_put_onto_ours_and_those_without_counterpart_are_named(
     assert project.config.read_bytes() == before
 
 
+@pytest.mark.parametrize(
+    ("kind", "address"), [("feishu", "http://example.com/SECRET"), ("serverchan", "SCU123")]
+)
+def test_an_address_that_our_settings_refuse_is_not_put_into_them(
+    project: Project, folder: Path, now: datetime, kind: str, address: str
+) -> None:
+    write(folder, [], notify_webhook=address, notify_type=kind, commit_prefix="x")
+    report = import_folder(project, folder, now)
+    refused = next(s for s in report.settings if s.key == "notify_webhook")
+    assert (refused.outcome, address in str(refused.note)) == ("refused", False)
+    assert load_config(project).commit_prefix == "x"
+
+
 def test_commands_that_were_switched_off_there_do_not_run_here(
     project: Project, folder: Path, now: datetime
 ) -> None:

@@ -19,6 +19,7 @@ from loop.setup.step import Step
 from loop.setup.uninstall import uninstall
 from loop.store.locks import FileLock
 from tests.setup.person import Person, step, tree
+from tests.shifting import Bound, sleeper
 
 DESKTOP = """{
     "zoom": 1.50,
@@ -171,6 +172,20 @@ def test_while_a_run_is_alive_nothing_is_touched(person: Person, purge: bool) ->
     # The same task without a live process is no reason to refuse.
     take_out(person, purge=purge)
     assert not (person.root / "CLAUDE.md").exists()
+
+
+@pytest.mark.parametrize("purge", [False, True])
+def test_while_a_session_works_the_queue_nothing_is_touched(person: Person, purge: bool) -> None:
+    person.init()
+    with sleeper() as process:
+        session = Bound(person.project, person.home, process)
+        session.add("Do it")
+        session.begins()
+        before = tree(person.root)
+        with pytest.raises(WrongState, match=r"process \d+\): run `loop stop`"):
+            take_out(person, purge=purge)
+        assert tree(person.root) == before
+    assert step(take_out(person, purge=purge), "approved rules").note == "removed"
 
 
 def test_a_desktop_file_that_cant_be_read_leaves_all_in_place(person: Person) -> None:

@@ -169,7 +169,7 @@ def test_a_dropped_file_is_looked_at_before_a_person_changes_or_ends_its_task(de
         with pytest.raises(WrongState):
             queue.submit(project, {"instructions": "y", "parent": task_id}, "user", now)
         with pytest.raises(WrongState):
-            end_by_hand(project, task_id, "success", None, "user", now)
+            end_by_hand(project, task_id, "success", None, "user", now, max_lines=500)
     desk.drop("5", depends_on=["6"])
     desk.drop("6")
     assert queue.edit(project, "5", TaskFields(title="Other"), "user", now).title == "Other"

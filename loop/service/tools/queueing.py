@@ -7,6 +7,7 @@ from typing import Any
 
 from loop.actions import change, plan, requeue, submit
 from loop.actions.held import pause_data
+from loop.actions.session_seen import ENDS_AT_STOP, in_session
 from loop.core.task import TaskFields
 from loop.service.tools.arguments import (
     EditTask,
@@ -168,7 +169,8 @@ class Queueing:
         )
         self._wakeups.wake()
         if located.state == "running":
-            hint = "its run is being ended; call check_builder_status"
+            how = ENDS_AT_STOP if in_session(located.task) else "its run is being ended"
+            hint = f"{how}; call check_builder_status"
             return {"id": located.task.id, "state": "running", "next": hint}
         reason = located.result.reason if located.result else None
         return {"id": located.task.id, "state": located.state, "reason": reason}
