@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -15,6 +16,10 @@ settings.register_profile(
     "loop", deadline=None, max_examples=60, suppress_health_check=list(HealthCheck)
 )
 settings.load_profile("loop")
+
+# A shell starts what runs in the background with SIGINT ignored, which every child would inherit.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture
