@@ -11,6 +11,7 @@ import os
 import threading
 from pathlib import Path
 
+from loop.actions.put_back import KeptRun
 from loop.actions.start import Prepared
 from loop.store.locks import wait_unlocked
 from loop.store.paths import Project
@@ -38,17 +39,28 @@ async def spawn(project: Project, prepared: Prepared) -> int:
 
 
 async def until_unlocked(log: Path) -> None:
-    """Waits until nobody holds the lock on a log; at once when there is no log.
+    """Waits until nobody holds the lock on a log; at once when there is no log."""
+    try:
+        descriptor = os.open(log, os.O_RDWR)
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    await _until_free(descriptor)
+
+
+async def until_let_go(run: KeptRun) -> None:
+    """Waits until nobody holds the lock on the log of a run, wherever its name went."""
+    if run.descriptor is not None:
+        await _until_free(os.dup(run.descriptor))
+
+
+async def _until_free(descriptor: int) -> None:
+    """Waits for the lock of an open file, and closes the file.
 
     The lock is asked for by a daemon thread, which does not hold up the end of the process, and
-    given back as soon as it is had. A log that is removed meanwhile is still the same file here.
+    given back as soon as it is had.
     """
     loop = asyncio.get_running_loop()
     over: asyncio.Future[None] = loop.create_future()
-    try:
-        descriptor = os.open(log, os.O_RDWR)
-    except FileNotFoundError:
-        return
 
     def wait() -> None:
         try:
@@ -60,7 +72,7 @@ async def until_unlocked(log: Path) -> None:
         except RuntimeError:  # the event loop has been closed meanwhile
             return
 
-    threading.Thread(target=wait, name=f"lock {log.name}", daemon=True).start()
+    threading.Thread(target=wait, name="until free", daemon=True).start()
     await over
 
 

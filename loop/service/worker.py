@@ -19,7 +19,7 @@ import msgspec
 
 from loop.actions.finish import Finished, finish
 from loop.actions.held import lift_when_through
-from loop.actions.put_back import KeptLog, put_back
+from loop.actions.put_back import KeptRun
 from loop.actions.ready import MENDABLE, Ready, check_brought, check_place, missing, ready
 from loop.actions.recover import (
     at_work,
@@ -40,7 +40,7 @@ from loop.core.recovery import Found
 from loop.core.task import Task
 from loop.errors import LoopError, NotReady
 from loop.service.process_end import ProcessEnd
-from loop.service.run import spawn, until_unlocked
+from loop.service.run import spawn, until_let_go, until_unlocked
 from loop.service.wakeups import Wakeup, Wakeups
 from loop.service.watcher import Watcher
 from loop.store import pauses, queue
@@ -64,6 +64,10 @@ _MAX_REFUSALS = 3
 def utc_now() -> datetime:
     """The time, in UTC."""
     return datetime.now(UTC)
+
+
+def _in_words(error: LoopError | OSError) -> str:
+    return str(cannot_use(error) if isinstance(error, OSError) else error)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +110,7 @@ class Worker:
         self._survey = Survey(project, self._scan)
         self._spending = Spending(project)
         self._session_end = ProcessEnd(wakeups.wake)
-        self._running: Task | None = None
+        self._kept: KeptRun | None = None
         self._settled = 0
         self._refused: dict[str, int] = {}
         #: what keeps the worker from working; None while nothing does
@@ -120,26 +124,25 @@ class Worker:
             with self._wakeups.subscribe() as wakeup:
                 while not self._enough():
                     try:
+                        await self._until_put_back()
                         await self._own()
                         if not await self._step(wakeup):
                             return
                         self.trouble = None
                     except (LoopError, OSError) as error:
-                        self.trouble = str(
-                            cannot_use(error) if isinstance(error, OSError) else error
-                        )
+                        self.trouble = _in_words(error)
                         # What was begun may have woken us by itself: never at once again.
                         await asyncio.sleep(_TRY_S)
                         await wakeup.wait(self._scan_s())
         finally:
+            self._let_go()
             self._lock.release()
 
     def stop_run(self) -> None:
         """Has the run that goes on end, for `on_shutdown: stop`; does not wait for it."""
-        task = self._running
-        if task is not None and self._lock.held:
-            queue.request_cancel(self._project, task, "interrupted", None)
-            wake_shim(self._project, task)
+        if self._kept is not None and self._lock.held:
+            queue.request_cancel(self._project, self._kept.task, "interrupted", None)
+            wake_shim(self._project, self._kept.task)
 
     @property
     def is_owner(self) -> bool:
@@ -190,10 +193,11 @@ class Worker:
     async def _step(self, wakeup: Wakeup) -> bool:
         """Does the one thing that is due; False when a draining worker is through."""
         for task_id in running_ids(self._project):
-            if self._running is None or self._running.id != task_id:
+            if self._kept is None or self._kept.task.id != task_id:
                 await asyncio.to_thread(check_brought, self._project)
             await self._go_on(task_id, wakeup)
             return True
+        self._let_go()
         if await self._leave_to_session(wakeup):
             return True
         self._look_alive()
@@ -296,18 +300,21 @@ class Worker:
             reason = "the record of a run that can't be read"
             await asyncio.to_thread(set_aside_running, self._project, name, reason)
             return
-        self._running = task if found is not Found.HELD else None
         match found:
             case Found.LAUNCH:
+                self._keep(task)
                 await self._launch(task)
             case Found.WAIT:
-                await self._wait(task, wakeup)
+                await self._wait(self._keep(task), wakeup)
             case Found.HELD:
+                self._let_go()
                 if not await self._leave_to_session(wakeup):  # a hook of its is still at work
                     await until_unlocked(self._project.shift_lock)
             case Found.CLEAR:
+                self._let_go()
                 await asyncio.to_thread(queue.clear_run, self._project, task_id)
             case _:
+                self._keep(task)
                 await self._finish(task)
 
     async def _launch(self, task: Task) -> None:
@@ -348,13 +355,43 @@ class Worker:
             return Ready(config, able.claude, able.settings)
         return able
 
-    async def _wait(self, task: Task, wakeup: Wakeup) -> None:
+    def _keep(self, task: Task) -> KeptRun:
+        """Holds on to the run of a record, and lets go of any other."""
+        if self._kept is not None and not self._kept.is_of(task):
+            self._let_go()
+        self._kept = self._kept or KeptRun(self._project, task)
+        self._kept.task = task
+        return self._kept
+
+    def _let_go(self) -> None:
+        if self._kept is not None:
+            self._kept.close()
+            self._kept = None
+
+    async def _until_put_back(self) -> None:
+        """Waits until the run at hand is where it was, if its folders were removed."""
+        while self._kept is not None:
+            if not self._kept.is_in_place():
+                await until_let_go(self._kept)
+            try:
+                if await asyncio.to_thread(self._kept.put_back, self._now()):
+                    return
+                self.trouble = (
+                    f"{self._project.ai} is gone: run `loop init` again; "
+                    f"the result of task {self._kept.task.id} is kept until then"
+                )
+            except (LoopError, OSError) as error:
+                self.trouble = _in_words(error)
+            await asyncio.sleep(_TRY_S)
+
+    async def _wait(self, run: KeptRun, wakeup: Wakeup) -> None:
         """Waits for the end of a run; a cancel that its shim was not told of is passed on.
 
         Where the shim is dead, it is carried out here.
         """
+        task = run.task
         signum = signal.SIGTERM
-        over = asyncio.ensure_future(self._over(task))
+        over = asyncio.ensure_future(self._over(run))
         try:
             while not over.done():
                 self._look_alive()
@@ -381,19 +418,12 @@ class Worker:
             while self._survey.look(self._look(), self._now())[1]:
                 pass
 
-    async def _over(self, task: Task) -> None:
-        """Waits until nothing of a run is at work, and its record is where it was."""
-        with KeptLog(self._project.log(task.id)) as log:
-            await until_unlocked(self._project.log(task.id))
-            while await asyncio.to_thread(at_work, self._project, task):
-                await asyncio.sleep(_LOOK_AGAIN_S)
-                await until_unlocked(self._project.log(task.id))
-            while not await asyncio.to_thread(put_back, self._project, task, log, self._now()):
-                self.trouble = (
-                    f"{self._project.ai} is gone: run `loop init` again; "
-                    f"the result of task {task.id} is kept until then"
-                )
-                await asyncio.sleep(_TRY_S)
+    async def _over(self, run: KeptRun) -> None:
+        """Waits until nothing of a run is at work."""
+        await until_let_go(run)
+        while await asyncio.to_thread(at_work, self._project, run.task):
+            await asyncio.sleep(_LOOK_AGAIN_S)
+            await until_unlocked(self._project.log(run.task.id))
 
     async def _finish(self, task: Task) -> None:
         """Ends a run; not interrupted half-way by the end of the service."""
@@ -405,13 +435,13 @@ class Worker:
 
         step = asyncio.to_thread(finish, self._project, task, self._config(), self._now(), told)
         finished = await asyncio.shield(asyncio.ensure_future(step))
-        self._running = None
         self._wakeups.wake()
         await self._after(finished)
 
     async def _after(self, finished: Finished) -> None:
         if finished.result is None:
             return
+        self._let_go()
         self._settled += 1
         await asyncio.to_thread(lift_when_through, self._project, self._now())
         if self._options.cooldown_s and not self._enough():

@@ -37,6 +37,8 @@ if os.name == "nt":
         """Returns when nobody holds the lock on an open file."""
         while not _try_lock(descriptor):
             time.sleep(0.2)
+        os.lseek(descriptor, _FAR, os.SEEK_SET)
+        msvcrt.locking(descriptor, msvcrt.LK_UNLCK, 1)  # type: ignore[attr-defined,unused-ignore]
 
     _is_free = _try_lock
 
@@ -53,6 +55,7 @@ else:
     def wait_unlocked(descriptor: int) -> None:
         """Returns when nobody holds the lock on an open file."""
         fcntl.flock(descriptor, fcntl.LOCK_SH)
+        fcntl.flock(descriptor, fcntl.LOCK_UN)
 
     def _is_free(descriptor: int) -> bool:
         try:  # a shared lock, so that two who look do not take each other for a holder

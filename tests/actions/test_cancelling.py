@@ -178,7 +178,7 @@ async def test_a_cancel_ends_a_builder_whose_shim_was_killed(
     worker = Worker(project, Wakeups(), run.environment)
     with worker._wakeups.subscribe() as wakeup:
         async with asyncio.timeout(PATIENCE_S):
-            await worker._wait(task, wakeup)
+            await worker._wait(worker._keep(task), wakeup)
     assert examine(project, "1", utc_now())[0] is Found.JUDGE
 
 

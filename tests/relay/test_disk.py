@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import shutil
@@ -12,6 +13,12 @@ from pathlib import Path
 
 import pytest
 
+from loop.actions.start import Prepared
+from loop.service import worker as worker_module
+from loop.service.run import spawn
+from loop.service.wakeups import Wakeups
+from loop.service.worker import Worker
+from loop.store.paths import Project
 from tests.relay.shop import Shop, comes_to, queue, status_of, until
 
 _STAND_IN = Path(__file__).parent / "stand_in.py"
@@ -77,6 +84,9 @@ def test_a_full_disk_is_named_and_the_queue_goes_on_when_there_is_room(small: Sh
 
 
 def test_no_run_is_started_on_a_full_disk(small: Shop) -> None:
+    def pauses() -> list[str]:
+        return [event["kind"] for event in small.events() if event["event"] == "queue_paused"]
+
     with small.server() as server:
         server.call("pause_queue")
         task_id = queue(server, "Work on")
@@ -85,10 +95,10 @@ def test_no_run_is_started_on_a_full_disk(small: Shop) -> None:
         server.call("resume_queue")
         told = comes_to(server, task_id, "paused")
         assert "is full: make room" in told["reason"]
+        until(lambda: "disk_full" in pauses(), "the worker has paused")
         (small.project.ai / "filler").unlink()
         assert comes_to(server, task_id, "success")
-    kinds = [event["kind"] for event in small.events() if event["event"] == "queue_paused"]
-    assert kinds == ["person", "disk_full"]
+    assert pauses() == ["person", "disk_full"]
 
 
 def test_a_folder_that_can_not_be_written_is_named_and_the_queue_goes_on_when_it_can(
@@ -141,6 +151,47 @@ def test_a_run_whose_folder_was_removed_keeps_its_result(shop: Shop) -> None:
         assert comes_to(server, following, "success")
     assert (task_id, following) == ("1", "2")
     assert shop.launches() == ["1", "2"]
+
+
+async def test_a_folder_removed_right_after_a_launch_costs_no_result(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def launch_and_forget(project: Project, prepared: Prepared) -> int:
+        code = await spawn(project, prepared)
+        shop.forget()
+        return code
+
+    def meanwhile() -> str:
+        shop.has_started()
+        until(lambda: not shop.project.ai.exists(), "the folder is gone")
+        shop.run("init", str(shop.root))
+        assert not shop.project.task_file(shop.project.running, "1").exists()
+        shop.release()
+        return str(shop.result("1")["status"])
+
+    monkeypatch.setattr(worker_module, "spawn", launch_and_forget)
+    monkeypatch.setenv("HOME", shop.env["HOME"])  # what was approved lies there
+    shop.hold()
+    shop.run("add", "Work on")
+    worker = asyncio.create_task(Worker(shop.project, Wakeups(), shop.env).run())
+    try:
+        assert await asyncio.to_thread(meanwhile) == "success"
+    finally:
+        worker.cancel()
+    assert shop.launches() == ["1"]
+
+
+def test_a_check_that_removes_the_folder_costs_no_result(shop: Shop) -> None:
+    check = f"test ! -e {shop.script / 'launches'} || rm -rf .ai"  # not the look before the run
+    shop.configure(verify={"test_command": check})
+    with shop.server() as server:
+        task_id = queue(server, "Work on")
+        until(lambda: not shop.project.ai.exists(), "the check has run")
+        told = comes_to(server, task_id, "paused")
+        assert ".ai is gone: run `loop init` again" in told["reason"]
+        shop.run("init", str(shop.root))
+        assert shop.result(task_id)["status"] == "success"
+    assert shop.launches() == ["1"]
 
 
 def test_a_folder_put_back_from_a_copy_does_not_start_what_runs_again(

@@ -15,7 +15,7 @@ from tests.tasks import claim, submit
 async def test_a_state_lock_that_is_held_does_not_hold_up_the_end(project: Project) -> None:
     project.config.write_text(json.dumps({"on_shutdown": "stop"}))
     parts = app._parts(project, WorkerOptions())
-    parts.worker._running = claim(project, submit(project, utc_now()), utc_now())
+    parts.worker._keep(claim(project, submit(project, utc_now()), utc_now()))
     assert parts.worker._lock.try_acquire()
     held = FileLock(project.state_lock)
     assert held.try_acquire()
@@ -28,7 +28,7 @@ async def test_a_state_lock_that_is_held_does_not_hold_up_the_end(project: Proje
 async def test_a_run_is_asked_to_end_where_the_settings_want_it(project: Project) -> None:
     project.config.write_text(json.dumps({"on_shutdown": "stop"}))
     parts = app._parts(project, WorkerOptions())
-    parts.worker._running = claim(project, submit(project, utc_now()), utc_now())
+    parts.worker._keep(claim(project, submit(project, utc_now()), utc_now()))
     assert parts.worker._lock.try_acquire()
     await app._until_over(parts, asyncio.sleep(0), [])
     assert project.run_file("1", "cancel").exists()

@@ -211,7 +211,7 @@ async def test_what_others_end_while_a_run_goes_on_spreads_at_once(able: Project
     submit(able, now, "stands on it", depends_on=["2"])
     worker = Worker(able, Wakeups(), BARE)
     with worker._wakeups.subscribe() as wakeup, locked(able.log("1")):
-        waiting = asyncio.create_task(worker._wait(running, wakeup))
+        waiting = asyncio.create_task(worker._wait(worker._keep(running), wakeup))
         await asyncio.to_thread(cancel, able, "2", "user", now)
         async with asyncio.timeout(20):
             while _events(able)[-1] != "task_blocked":
