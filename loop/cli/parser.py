@@ -12,8 +12,10 @@ import re
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, NoReturn
 
-#: Put before words behind `--`; no command line can hold it, so they are never taken for options.
+#: Put before words that are no options; no command line can hold it, so none is taken for one.
 _PLAIN = "\0"
+#: Characters of a mistake that are told.
+_MOST = 300
 
 
 class UsageError(Exception):
@@ -31,6 +33,8 @@ class Parser(argparse.ArgumentParser):
         """
         _, _, command = self.prog.partition(" ")
         message = message.removeprefix("argument ").replace("unrecognized", "unknown")
+        message = message.replace(_PLAIN, "").replace(repr(_PLAIN)[1:-1], "")
+        message = message if len(message) <= _MOST else f"{message[: _MOST - 1]}…"
         raise UsageError(f"{command}: {message}; `{self.prog} --help` says what is allowed")
 
 
@@ -85,10 +89,10 @@ def parse(command: Command, words: Sequence[str], project: str | None) -> argpar
 
 def _protected(words: Sequence[str]) -> list[str]:
     words = list(words)
-    if "--" not in words:
-        return words
-    end = words.index("--")
-    return [*words[:end], *(_PLAIN + word for word in words[end + 1 :])]
+    end = words.index("--") if "--" in words else len(words)
+    # argparse takes the dashes of `--reason=--` for those that end the options, and gives no value.
+    options = [re.sub(r"\A(--[^=]*=)--\Z", rf"\1{_PLAIN}--", word) for word in words[:end]]
+    return [*options, *(_PLAIN + word for word in words[end + 1 :])]
 
 
 def _bared(value: object) -> object:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from argparse import ArgumentParser, Namespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from loop.cli.parser import Command, number, whole
 
@@ -102,16 +102,12 @@ def _done_arguments(parser: ArgumentParser) -> None:
 
 def done(given: Namespace) -> int:
     """Says that a task is done; 1 when its checks do not let it."""
-    from loop.actions.change import end_by_hand
     from loop.actions.shift.report import done as report_done
     from loop.cli.printing import say, write, write_json
 
     project, task, now = _about(given)
     if task is None:
-        words = given.summary.strip() or None
-        end_by_hand(project, given.task_id, "success", words, "user", now, given.notes)
-        told = f"✓ {given.task_id} ended by hand: success; nothing was checked"
-        return _told(given, given.task_id, told)
+        return _by_hand(given, "success", given.summary.strip() or None, "; nothing was checked")
     said = report_done(
         project,
         task,
@@ -154,18 +150,32 @@ def _fail_arguments(parser: ArgumentParser) -> None:
 
 def fail(given: Namespace) -> int:
     """Says that a task has failed."""
-    from loop.actions.change import end_by_hand
     from loop.actions.shift.report import fail as report_failed
     from loop.errors import BadInput
 
     if not given.reason.strip():
         raise BadInput("--reason", "say why it can't be done")
-    project, task, now = _about(given)
+    project, task, _ = _about(given)
     if task is None:
-        end_by_hand(project, given.task_id, "failure", given.reason, "user", now)
-        return _told(given, given.task_id, f"✗ {given.task_id} ended by hand: failure")
+        return _by_hand(given, "failure", given.reason)
     report_failed(project, task, given.reason)
     return _told(given, task.id, f"✗ {task.id} is noted as failed; end your turn")
+
+
+def _by_hand(
+    given: Namespace, status: Literal["success", "failure"], words: str | None, more: str = ""
+) -> int:
+    """Ends a waiting task, or one that has ended otherwise, on a person's word."""
+    from loop.actions.change import end_by_hand
+    from loop.cli.place import project_of, utc_now
+
+    now, notes = utc_now(), getattr(given, "notes", None)
+    located = end_by_hand(project_of(given), given.task_id, status, words, "user", now, notes)
+    task_id = located.task.id
+    told = f"{'✓' if status == 'success' else '✗'} {task_id} ended by hand: {status}{more}"
+    if located.result is not None and located.result.completed_at != now:
+        told = f"{task_id} is {status} already; nothing was changed"
+    return _told(given, task_id, told)
 
 
 def _ask_arguments(parser: ArgumentParser) -> None:
@@ -264,7 +274,9 @@ def _needed(task: Task | None, given: Namespace) -> Task:
     from loop.errors import WrongState
 
     if task is None:
-        raise WrongState(f"task {given.task_id} is not the one at hand in a shift")
+        raise WrongState(
+            f"task {given.task_id} is not the one at hand in a shift; only that asks or is split"
+        )
     return task
 
 

@@ -197,6 +197,10 @@ def _in_our_words(raw: dict[str, Any]) -> dict[str, Any]:
         return raw
     if kind not in (*_ROBOTS, "serverchan"):
         raise BadInput("notify_type", f"is not one of: {', '.join(_ROBOTS)}, serverchan")
+    if not isinstance(webhook, str):
+        raise BadInput("notify_webhook", "give a text")
+    check = address.check_serverchan if kind == "serverchan" else address.check_webhook
+    check(webhook, "notify_webhook")
     notify = raw.get("notify", {})
     return raw | {"notify": {kind: webhook} | notify} if isinstance(notify, dict) else raw
 

@@ -6,7 +6,8 @@ Owns: which stops count, and the answer. What a stop comes to is decided in
 actions/shift/settle.py; the README guard's judgement is in guard.py.
 
 Invariants: a session that is not bound is never touched; work in the background lets a stop pass
-without a word; trouble lets it pass with one line. Nothing here starts Claude Code.
+without a word; trouble lets it pass with one line, which the person at the bound session sees.
+Nothing here starts Claude Code.
 """
 
 from __future__ import annotations
@@ -36,7 +37,8 @@ def answer(root: str, given: dict[str, Any], began_s: float) -> dict[str, Any] |
     `began_s` is when the hook began, by the monotonic clock.
 
     Raises:
-        LoopError: something is wrong with the binding, the disk or git; it passes then.
+        LoopError: something is wrong with the binding, or what ends a shift can't be done; it
+            passes then.
     """
     project = Project(Path(root))
     session = given.get("session_id")
@@ -77,14 +79,18 @@ def _at_event(
         cut_shift(project, shift.session, _word(given, "error") or "unknown", _words(given), now)
         return None  # Claude Code ignores what is answered
     transcript = given.get("transcript_path")
-    said = settle_stop(
-        project,
-        shift.session,
-        now,
-        lambda task, config: _guarded(project, task, config),
-        transcript if isinstance(transcript, str) else None,
-        began_s=began_s,
-    )
+    try:
+        said = settle_stop(
+            project,
+            shift.session,
+            now,
+            lambda task, config: _guarded(project, task, config),
+            transcript if isinstance(transcript, str) else None,
+            began_s=began_s,
+        )
+    except LoopError as error:  # nobody sees stderr there, and the session would just stand still
+        why = " ".join(str(error).split())
+        return {"systemMessage": f"loop: the shift waits: {why}. Mend that, then /loop:run goes on"}
     return _data(said)
 
 

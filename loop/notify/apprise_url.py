@@ -18,7 +18,9 @@ from loop.core.notification import Message
 from loop.errors import NotSent
 from loop.notify.post import SOON_S, short, within
 
-MISSING = "apprise is missing: pip install 'claude-automation-loop[notify]'"
+MISSING = "apprise is missing"
+#: Alone, the name of our extra would be looked for in the package index.
+HOW_TO_INSTALL = "install it beside loop, as by `pipx inject claude-automation-loop apprise`"
 _LIMIT_S = 10.0
 #: What would call people in some service by the words of a model: `@all`, `<@U1>`, `<!channel>`.
 #: An address of mail has more before it.
@@ -45,7 +47,7 @@ class AppriseUrl:
     def send(self, message: Message) -> str:
         """Sends a message; see `Sender`."""
         if not is_installed():
-            raise NotSent(MISSING)
+            raise NotSent(f"{MISSING}: {HOW_TO_INSTALL}")
         try:
             return within(_LIMIT_S, lambda: _send(self.url, message))
         except NotSent as error:

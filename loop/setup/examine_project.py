@@ -12,7 +12,7 @@ from loop.builder.session import is_alive
 from loop.core.config import Config
 from loop.errors import LoopError, NotReady
 from loop.git.command import Repository, repository_of
-from loop.notify.apprise_url import MISSING, is_installed
+from loop.notify.apprise_url import HOW_TO_INSTALL, MISSING, is_installed
 from loop.setup import foreign_file
 from loop.setup.blocks import HTML, contains
 from loop.setup.finding import Finding, error, good, note, warning
@@ -121,7 +121,7 @@ def notifications(project: Project, config: Config, env: Mapping[str, str]) -> I
     if posts:
         yield good(f"notifications go to {', '.join(posts)}")
     if config.notify.urls and not is_installed():
-        yield warning(f"notify.urls is set, but {MISSING}", MISSING.partition(": ")[2])
+        yield warning(f"notify.urls is set, but {MISSING}", HOW_TO_INSTALL)
     failed = last_failure(project)
     if failed is not None:
         yield warning(

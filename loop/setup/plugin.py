@@ -97,8 +97,8 @@ def take_out(project: Project, *, env: Mapping[str, str], platform: str = sys.pl
             for each in known:
                 _forget(claude, each)
         except (NotReady, _Refused) as problem:
-            by_hand = f"`claude plugin uninstall {PLUGIN_ID}`"
-            note = f"{problem}. Mend that, or run {by_hand}; then run `loop uninstall` again"
+            by_hand = f"`claude plugin marketplace remove {MARKETPLACE}`"
+            note = f"{problem}. Once that is mended, run {by_hand}, and remove this folder"
             return Step(WHAT, str(home), "skipped", note)
     plugin_files.remove()
     return Step(WHAT, str(home), "updated", "removed")

@@ -13,19 +13,22 @@ from typing import Any
 
 #: Longest that a hook may take here, whatever its own bound is.
 _HOOK_S = 20.0
+#: The id of no session.
+_NOBODY = "00000000-0000-0000-0000-000000000000"
 
 
 def try_hook(root: Path, event: str, hook: dict[str, Any]) -> str | None:
     """Runs a hook in the folder `root`; what went wrong, or None.
 
-    No session is bound to the empty id, so there is nothing to do and nothing may be said.
+    To the session that it sees no queue is bound, so nothing is to do and nothing may be said.
     """
     limit = hook.get("timeout")
     within_s = min(float(limit), _HOOK_S) if isinstance(limit, int | float) else _HOOK_S
     command = str(hook["command"])
     # Not one of ours: a hook has nothing to do then, and must be silent.
     env = {k: v for k, v in os.environ.items() if not k.startswith("LOOP_")}
-    asked = {"hook_event_name": event, "session_id": "", "cwd": str(root)}
+    env["CLAUDE_CODE_SESSION_ID"] = _NOBODY
+    asked = {"hook_event_name": event, "session_id": _NOBODY, "cwd": str(root)}
     # Files, not pipes: what a hook leaves behind can't hold them open against us.
     with TemporaryFile() as given, TemporaryFile() as said:
         given.write(json.dumps(asked).encode())

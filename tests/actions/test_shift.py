@@ -103,6 +103,18 @@ def test_an_empty_queue_binds_nobody(bound: Bound) -> None:
     assert read_shift(bound.project) is None
 
 
+def test_a_queue_in_which_nothing_can_run_binds_nobody_and_no_shift_is_said_to_be_over(
+    bound: Bound,
+) -> None:
+    bound.add("a")
+    bound.add("b", depends_on=["1"])
+    bound.begins()
+    fail(bound.project, bound.at_hand, "No.")
+    bound.stops()
+    assert bound.begins() == "nothing that is left can run: 2 is blocked by 1 (failed)"
+    assert read_shift(bound.project) is None
+
+
 def test_a_person_who_paused_the_queue_is_heeded(bound: Bound) -> None:
     bound.add("One")
     bound.add("Two")
@@ -285,6 +297,22 @@ def test_a_split_task_ends_with_the_last_of_its_parts(bound: Bound) -> None:
     fail(bound.project, bound.at_hand, "No.")
     assert "all tasks have ended" in (bound.stops().over or "")
     assert [bound.state(i) for i in ("1", "1.1", "1.2")] == ["failure", "success", "failure"]
+
+
+def test_a_limit_keeps_no_end_back_that_its_last_task_brings_about(bound: Bound) -> None:
+    bound.add("a")
+    waits = bound.add("b", depends_on=["1"])
+    bound.begins(max_iterations=3)
+    parts = [{"title": title} for title in "xy"]
+    split(bound.project, bound.at_hand, json.dumps(parts).encode(), now())
+    bound.stops()
+    bound.reports()
+    bound.stops()
+    fail(bound.project, bound.at_hand, "No.")
+    assert "limit of 3 tasks" in (bound.stops().over or "")
+    assert bound.state("1") == "failure"
+    told = [json.loads(line) for line in bound.project.timeline.read_text().splitlines() if line]
+    assert [event["task_id"] for event in told if event["event"] == "task_blocked"] == [waits]
 
 
 def test_a_task_that_is_cancelled_from_elsewhere_ends_at_the_next_stop(bound: Bound) -> None:

@@ -106,6 +106,7 @@ def test_the_version_is_told(loop: Loop) -> None:
         (("work", "--json"), "--json"),
         (("log", "1", "--raw", "--json"), "--raw"),
         (("init", "a", "--project", "b"), "--project"),
+        (("add", "x", "--max-turns=--"), "--max-turns"),
     ],
 )
 def test_a_wrong_command_line_is_told_in_one_line_and_changes_nothing(
@@ -116,6 +117,18 @@ def test_a_wrong_command_line_is_told_in_one_line_and_changes_nothing(
     assert called.err.startswith("loop: ") and called.err.count("\n") == 1
     assert named in called.err
     assert not any(path.is_file() for path in project.ai.rglob("*"))
+
+
+def test_a_mistake_is_told_in_few_words_as_they_were_typed(loop: Loop) -> None:
+    long = loop("stop", "x" * 10_000).err
+    assert "unknown arguments: xxx" in long and len(long) < 500
+    assert "unknown arguments: -5;" in loop("stop", "--", "-5").err
+    assert "not '-5';" in loop("add", "x", "--max-turns", "--", "-5").err
+
+
+def test_two_dashes_behind_an_equals_sign_are_words(loop: Loop) -> None:
+    assert loop("add", "x", "--target=--").code == 0
+    assert "--" in loop("status", "1").out
 
 
 def test_a_hostile_argument_steers_no_terminal(loop: Loop) -> None:

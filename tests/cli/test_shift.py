@@ -85,7 +85,8 @@ def test_a_person_ends_a_waiting_task_by_hand(shop: Bound) -> None:
         ("success", "by_hand", "I did it."),
         ("failure", "by_hand", "No such thing."),
     ]
-    assert shop.loop("done", "1", **person).code == 0, "as it is already"
+    again = shop.loop("done", "01", **person)
+    assert (again.code, again.out) == (0, "1 is success already; nothing was changed\n")
     assert [e["actor"] for e in shop.events("run_completed")] == ["user", "user"]
     assert shop.project.progress.read_text().count("changes: I did it.") == 1
     assert shop.loop("done", "9", **person).code == 1
@@ -98,6 +99,8 @@ def test_what_is_asked_without_a_shift_is_refused_in_one_line(shop: Bound) -> No
     for words in (["ask", "1", "What?"], ["split", "1", "--file", "/no/such/file"], ["fail", "1"]):
         said = shop.loop(*words)
         assert said.code in (1, 2) and len(said.err.splitlines()) == 1, words
+    assert "done, fail and note take an id" in shop.loop("ask", "What?").err
+    assert "only that asks or is split" in shop.loop("ask", "1", "What?").err
     assert shop.loop("stop").out == "there is no shift\n"
     blank = shop.loop("fail", "1", "--reason", " ")
     assert (blank.code, blank.err) == (1, "loop: --reason: say why it can't be done\n")

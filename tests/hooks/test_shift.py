@@ -117,6 +117,22 @@ def test_input_that_is_none_lets_a_stop_pass_with_one_line(shop: Bound, given: b
     assert (said.code, said.out, len(said.err.splitlines())) == (0, "", 1)
 
 
+def test_a_stop_that_comes_to_nothing_tells_the_person_why_and_the_next_makes_it_good(
+    shop: Bound,
+) -> None:
+    shop.add("One")
+    shop.claim()
+    shop.loop("done")
+    shop.project.config.write_text('{"notify": 5}')
+    said = shop.hook()
+    assert (said.code, said.err) == (0, "")
+    assert ".ai/config.json: notify: give an object" in said.over
+    assert "/loop:run" in said.over and len(said.over.splitlines()) == 1
+    assert shop.state("1") == "running"
+    shop.project.config.write_text("{}")
+    assert "all tasks have ended" in shop.hook().over
+
+
 def test_inside_a_builders_run_the_plugins_hooks_are_silent(shop: Bound) -> None:
     shop.add("Do it")
     shop.begins()

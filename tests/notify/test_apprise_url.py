@@ -67,7 +67,7 @@ def test_an_address_that_apprise_does_not_know_is_told() -> None:
 
 def test_without_apprise_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(apprise_url, "find_spec", lambda name: None)
-    with pytest.raises(NotSent, match=r"pip install 'claude-automation-loop\[notify\]'"):
+    with pytest.raises(NotSent, match="pipx inject claude-automation-loop apprise"):
         _sender("json://127.0.0.1/").send(_HELLO)
 
 

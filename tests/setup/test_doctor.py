@@ -19,9 +19,11 @@ from loop.builder.permissions import approve
 from loop.setup.doctor import Finding, examine
 from loop.setup.examine_builder import dead_rule
 from loop.store.drive import filesystem_of
+from loop.store.journal import transition
 from loop.store.locks import FileLock
 from loop.store.paths import Project
 from loop.store.project_files import this_process
+from loop.store.shift import Shift, put_shift
 from tests.claude_binary import find_claude
 from tests.setup.person import Person, tree
 
@@ -343,6 +345,19 @@ def test_a_hook_is_tried_as_in_an_ordinary_session(
 ) -> None:
     monkeypatch.setenv("LOOP_RUN", "of somebody else")
     with_hook(healthy, 'test -z "$LOOP_RUN" || exit 3; true loop-hook stop')
+    assert not [finding for finding in faults(healthy) if "hook" in finding.what]
+
+
+@pytest.mark.parametrize("inside", [False, True])
+def test_a_hook_is_found_sound_while_a_session_works_the_queue(
+    healthy: Person, monkeypatch: pytest.MonkeyPatch, inside: bool
+) -> None:
+    session = "8d8cb1c5-2f0a-4a1c-9b53-30e3a0b6c0de"
+    bound = Shift(session=session, pid=os.getpid(), start=1, boot="b", since=datetime.now(UTC))
+    with transition(healthy.project) as t:
+        put_shift(t, bound)
+    if inside:
+        monkeypatch.setenv("CLAUDE_CODE_SESSION_ID", session)
     assert not [finding for finding in faults(healthy) if "hook" in finding.what]
 
 

@@ -247,6 +247,17 @@ def test_without_a_claude_code_it_is_left_undone_and_says_how_to_go_on(someone: 
     assert not plugin_files.plugin_home().exists()
 
 
+def test_what_is_left_behind_without_a_claude_code_goes_by_what_is_said(someone: Person) -> None:
+    assert put_in(someone).outcome == "created"
+    left = take_out(Person(someone.home, someone.root, someone.python,
+                           someone.env | {"LOOP_CLAUDE": "/nowhere/claude"}))  # fmt: skip
+    assert left.outcome == "skipped" and left.note
+    # With --purge there is no project any more in which `loop uninstall` could run again.
+    (command,) = re.findall(r"run `claude (.*?)`", left.note)
+    claude(someone, *command.split())
+    assert known_plugins(someone) == [] and not plugin.is_known(someone.env, "linux")
+
+
 def test_what_claude_code_refuses_is_told_in_one_line(someone: Person, tmp_path: Path) -> None:
     refusing = tmp_path / "claude"
     refusing.write_text("#!/bin/sh\necho 'not\nallowed here' >&2\nexit 1\n")

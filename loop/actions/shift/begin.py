@@ -113,8 +113,8 @@ def begin(
         remove_binding(project, shift)
         if not taken.any:
             return "no task is waiting: /loop:add or /loop:plan queues some"
-        why = left_over(taken.blocked, taken.waiting)
-        return over_words(project, shift, f"nothing that is left can run: {why}")
+        why = f"nothing that is left can run: {left_over(taken.blocked, taken.waiting)}"
+        return why if shift.since == now else over_words(project, shift, why)
     return _handed_out(project, taken.task, config, now, note, taken.graph)
 
 

@@ -62,8 +62,11 @@ def task_at_hand(
         if task is not None:
             return task
     if wanted is None:
-        there = "has no task at hand" if shift is not None else "there is no shift"
-        raise WrongState(f"{there}: name the task" if shift is None else f"the shift {there}")
+        if shift is not None:
+            raise WrongState("the shift has no task at hand")
+        raise WrongState(
+            "there is no shift, which /loop:run begins; without one, done, fail and note take an id"
+        )
     _refuse_by_hand(project, wanted, shift, session_of(env), now)
     return None
 

@@ -20,7 +20,7 @@ from loop.actions.finish import finish
 from loop.actions.in_session import changed_since, end_in_session
 from loop.actions.shift.limits import minutes_are_over, reached
 from loop.actions.shift.over import give_back, over_words, remove_binding
-from loop.actions.shift.take import Left, Taken, begun, hand_out, take_next
+from loop.actions.shift.take import Left, Taken, begun, hand_out, keep_up, take_next
 from loop.actions.shift.text import (
     check_first,
     left_over,
@@ -129,6 +129,7 @@ class _Stop:
             reached(self._shift, self._now, self._transcript) or self._held() or self._not_allowed()
         )
         if over is not None:
+            keep_up(self._project, self._now)
             return self._over(over)
         taken = take_next(self._project, self._shift, self._config, self._now)
         if isinstance(taken, Taken):
