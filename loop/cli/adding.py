@@ -99,12 +99,15 @@ def _add_plan(given: Namespace) -> int:
     from loop.cli.place import project_of, utc_now
     from loop.cli.plan_view import plan_view
     from loop.cli.printing import show, write_json
+    from loop.store.words import used_up
 
     project = project_of(given)
     tasks = plan_from(bytes_of("--plan", given.plan), "--plan")
     if given.no_commands:
         _refuse_commands(tasks)
     made = queue_plan(project, tasks, "user", utc_now(), dry_run=given.dry_run, key=given.key)
+    if made.ids and not given.dry_run:
+        used_up(project, given.plan)
     if given.json:
         write_json(
             {

@@ -42,6 +42,7 @@ def edit(given: Namespace) -> int:
     from loop.cli.printing import say, write_json
     from loop.core.task import task_dict, title_of
     from loop.store.scan import locate
+    from loop.store.words import used_up
 
     project, now = project_of(given), utc_now()
     with flags_named():
@@ -56,6 +57,7 @@ def edit(given: Namespace) -> int:
                 change(project, given.task_id, fields, "user", now)
             if given.status not in (None, state) and end(project, given.task_id, given.status, now):
                 changed.append("status")
+    used_up(project, given.fields)
     located = locate(project, given.task_id, now)
     task = located.task
     if given.json:

@@ -213,9 +213,11 @@ def split(given: Namespace) -> int:
     """Splits the task at hand into subtasks."""
     from loop.actions.shift.report import split as put_parts
     from loop.cli.task_fields import text_of
+    from loop.store.words import used_up
 
     project, task, now = _about(given)
     parts = put_parts(project, _needed(task, given), text_of(given.file).encode(), now)
+    used_up(project, given.file)
     return _told(given, given.task_id, f"✓ split into {parts} subtasks; end your turn")
 
 

@@ -35,7 +35,8 @@ def timeline(given: Namespace) -> int:
         else:
             _print(events)
             if not events and given.lines:
-                say("nothing has happened yet")
+                about = "" if task_id is None else f" to task {task_id}"
+                say(f"nothing has happened{about} yet")
         return 0
     events, offset = file.read_from(path, 0)
     events = [event for event in events if task_id in (None, event.get("task_id"))]

@@ -12,7 +12,8 @@ import pytest
 from loop.actions.observer import Observer
 from loop.actions.one_task import task_in_full
 from loop.store.scan import QueueScan
-from tests.shifting import OTHER, Bound, bound_at, sleeper
+from loop.store.words import words_file
+from tests.shifting import OTHER, SESSION, Bound, bound_at, sleeper
 
 
 @pytest.fixture
@@ -71,6 +72,29 @@ def test_a_split_is_read_from_a_file(shop: Bound) -> None:
     assert shop.loop("split", "1", "--file", "-", given="{}").code == 1
     assert "2 subtasks" in shop.loop("split", "1", "--file", "-", given=parts).out
     assert "task 1.1" in shop.hook().block
+
+
+def test_the_file_of_a_sessions_words_goes_with_the_command_that_took_them_in(
+    shop: Bound,
+) -> None:
+    words = shop.root / words_file(SESSION)
+    shop.add("Do it")
+    shop.claim()
+    for command, right in (
+        (["add", "--plan"], {"tasks": [{"instructions": "x"}]}),
+        (["edit", "2", "--fields"], {"title": "y"}),
+        (["split", "1", "--file"], [{"instructions": "x"}] * 2),
+    ):
+        words.write_text("{}")
+        assert shop.loop(*command, str(words)).code != 0
+        assert words.exists()
+        words.write_text(json.dumps(right))
+        assert shop.loop(*command, str(words)).code == 0
+        assert not words.exists()
+    plan = shop.root / "words-mine.json"
+    plan.write_text(json.dumps({"tasks": [{"instructions": "z"}]}))
+    assert shop.loop("add", "--plan", str(plan)).code == 0
+    assert plan.exists()
 
 
 def test_a_person_ends_a_waiting_task_by_hand(shop: Bound) -> None:

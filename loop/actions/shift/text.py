@@ -18,6 +18,7 @@ from loop.store.files import replace
 from loop.store.paths import Project
 from loop.store.scan import read_result
 from loop.store.shift import Shift
+from loop.store.words import words_file
 from loop.templates import template
 
 #: What a Bash call shows whole. A longer task is read from its file.
@@ -87,7 +88,7 @@ def endings(task: Task, config: Config) -> str:
         else ""
     )
     session = task.runs[-1].session if task.runs else None
-    file = f".ai/state/words-{session}.json"
+    file = words_file(session or "")
     return _ENDINGS.format(id=task.id, checks=checks, file=file)
 
 
