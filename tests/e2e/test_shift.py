@@ -10,6 +10,7 @@ import pytest
 
 from examples.scripted_api import ScriptedAPI, error, hang, reply, text, tool
 from tests.e2e.sitting import Sitting, bash, sitting, terminal
+from tests.notify.group import group
 
 
 @pytest.fixture
@@ -41,10 +42,12 @@ def test_a_session_works_the_queue_to_its_end_and_no_other_session_is_touched(
     shop.does(f"{whole}.2", [bash("loop done --summary 'Page of Bo.'")])
     shop.does(asking, [bash("loop ask 'Which colour?' --option Red --option Green")])
     with (
+        group() as robots,
         ScriptedAPI(shop.answer) as api,
         terminal(shop, api, "worker") as session,
         terminal(shop, api, "other") as other,
     ):
+        shop.project.config.write_text(json.dumps({"notify": {"dingtalk": robots.address}}))
         session.type("/loop:run")
         session.wait(lambda: shop.state(built) == "success", "the first task is done")
         other.type("Just a question")
@@ -53,6 +56,11 @@ def test_a_session_works_the_queue_to_its_end_and_no_other_session_is_touched(
         session.sees("nothing that is left can run: 4 is blocked by 3 (failed)")
         assert "hook" not in other.screen()
         told = json.dumps(api.requests[-1]["messages"])
+        session.wait(lambda: "Choose a colour" in "".join(robots.texts), "the last news has come")
+    news = "\n".join(robots.texts)  # of one task, or merged
+    for line in ("success · 1: Build it", "failure · 3: Break it", "blocked · 4: Stand on it",
+                 "needs_input · 6: Choose a colour"):  # fmt: skip
+        assert line in news.replace("· shop ·", "·")
     assert "(success) Build it\\nIt is in new.txt." in told
     states = {i: shop.state(i) for i in (built, tested, broken, whole, f"{whole}.1", asking)}
     assert list(states.values()) == ["success", "success", "failure", "success", "success",
@@ -65,7 +73,7 @@ def test_a_session_works_the_queue_to_its_end_and_no_other_session_is_touched(
     assert len(shop.at(tested).task.runs) == 1
 
 
-def test_a_dozen_tasks_are_not_ended_by_the_cap_on_blocks(tmp_path: Path, python: Path) -> None:
+def test_thirty_tasks_are_not_ended_by_the_cap_on_blocks(tmp_path: Path, python: Path) -> None:
     with sitting(tmp_path, python, git=False) as shop:
         for _ in range(30):
             shop.does(shop.add("One more, " + "x" * len(shop.script)), [bash("loop done")])
@@ -105,6 +113,22 @@ def test_a_shift_ends_when_it_is_asked_to_and_the_task_goes_back(shop: Sitting) 
     task = shop.at(task_id).task
     assert (shop.state(task_id), shop.state(later)) == ("queued", "queued")
     assert task.attempt == 1 and "broken off" in (task.note_to_run or "")
+
+
+def test_a_session_ends_its_own_shift_by_its_command(shop: Sitting) -> None:
+    task_id = shop.add("A long one")
+    half = tool("Write", file_path=str(shop.root / "half.txt"), content="half\n")
+    shop.does(task_id, [half], hang(30))
+    shop.script["Begin nothing new"] = [[text("The shift ends.")]]
+    with ScriptedAPI(shop.answer) as api, terminal(shop, api, "worker") as session:
+        session.type("/loop:run")
+        session.wait((shop.root / "half.txt").exists, "it has begun")
+        session.press("Escape")
+        session.sees("Interrupted")
+        session.type("/loop:stop")
+        session.sees("the shift is over: it was asked to stop")
+    assert shop.state(task_id) == "queued"
+    assert not shop.project.shift.exists()
 
 
 def test_a_killed_sessions_task_is_taken_up_again_and_warned_of_what_is_there(
