@@ -5,9 +5,9 @@ They are Stop, StopFailure (an error of the API ended the turn) and SessionEnd.
 Owns: which stops count, and the answer. What a stop comes to is decided in
 actions/shift/settle.py; the README guard's judgement is in guard.py.
 
-Invariants: a session that is not bound is never touched; work in the background lets a stop pass
-without a word; trouble lets it pass with one line, which the person at the bound session sees.
-Nothing here starts Claude Code.
+Invariants: a session that is not bound is never touched; work in the background, or a command of
+ours that was typed meanwhile, lets a stop pass without a word; trouble lets it pass with one line,
+which the person at the bound session sees. Nothing here starts Claude Code.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from typing import Any
 
 from loop.actions.shift.over import end_shift, over_words
 from loop.actions.shift.settle import Answer, settle_stop
+from loop.actions.shift.typed_ahead import typed_ahead
 from loop.builder.session import is_alive, is_elsewhere
 from loop.core.config import Config
 from loop.core.task import Task
@@ -78,14 +79,16 @@ def _at_event(
 
         cut_shift(project, shift.session, _word(given, "error") or "unknown", _words(given), now)
         return None  # Claude Code ignores what is answered
-    transcript = given.get("transcript_path")
+    transcript = _word(given, "transcript_path") or None
+    if typed_ahead(transcript, shift.since):
+        return None  # it goes first, and its own stop goes on from here
     try:
         said = settle_stop(
             project,
             shift.session,
             now,
             lambda task, config: _guarded(project, task, config),
-            transcript if isinstance(transcript, str) else None,
+            transcript,
             began_s=began_s,
         )
     except LoopError as error:  # nobody sees stderr there, and the session would just stand still

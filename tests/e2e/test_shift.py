@@ -115,6 +115,24 @@ def test_a_shift_ends_when_it_is_asked_to_and_the_task_goes_back(shop: Sitting) 
     assert task.attempt == 1 and "broken off" in (task.note_to_run or "")
 
 
+def test_commands_typed_while_a_task_is_under_way_go_before_the_next_one(shop: Sitting) -> None:
+    task_id, later = shop.add("A long one"), shop.add("Another")
+    half = tool("Write", file_path=str(shop.root / "half.txt"), content="half\n")
+    waiting = hang(20, then=reply(bash("loop done --summary 'It is done.'")))
+    shop.does(task_id, [half], waiting)
+    shop.script["Show that as it stands"] = [[text("It stands well.")]]
+    shop.script["Begin nothing new"] = [[text("The shift ends.")]]
+    with ScriptedAPI(shop.answer) as api, terminal(shop, api, "worker") as session:
+        session.type("/loop:run")
+        session.wait((shop.root / "half.txt").exists, "it has begun")
+        for command in ("/loop:status", "/loop:stop"):
+            session.type(command)
+            session.wait(lambda: "queued messages" in session.screen(), "it waits")
+        waiting.until.set()
+        session.sees("the shift is over: it was asked to stop")
+    assert (shop.state(task_id), shop.state(later)) == ("success", "queued")
+
+
 def test_a_session_ends_its_own_shift_by_its_command(shop: Sitting) -> None:
     task_id = shop.add("A long one")
     half = tool("Write", file_path=str(shop.root / "half.txt"), content="half\n")

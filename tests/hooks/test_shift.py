@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -65,6 +66,17 @@ def test_work_in_the_background_lets_a_stop_pass_without_a_word(shop: Bound) -> 
     assert shop.hook(background_tasks=[{"id": "b1", "status": "running"}]).passed
     assert shop.state("1") == "running"
     assert shop.hook().over
+
+
+def test_a_command_typed_meanwhile_goes_before_the_next_task(shop: Bound) -> None:
+    shop.add("Do it")
+    shop.begins()
+    shop.reports()
+    typed = {"type": "queue-operation", "operation": "enqueue", "content": "/loop:stop",
+             "timestamp": datetime.now(UTC).isoformat()}  # fmt: skip
+    (shop.home / "transcript.jsonl").write_text(json.dumps(typed))
+    assert shop.hook().passed
+    assert shop.state("1") == "running"
 
 
 def test_people_are_told_of_what_has_happened_though_the_rest_of_the_stop_fails(
