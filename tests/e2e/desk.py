@@ -28,6 +28,7 @@ import psutil
 from mcp import Client, StdioServerParameters, stdio_client
 
 from examples.scripted_api import Block, ScriptedAPI, Steps, tool
+from loop.store.journal import transition
 from loop.store.paths import Project
 from tests.claude_binary import find_claude
 from tests.e2e.architect import Architect
@@ -177,11 +178,16 @@ class Desk:
 
     def events(self, name: str) -> list[dict[str, Any]]:
         """The timeline's events of one name."""
-        return [event for event in _lines(self.project.timeline) if event["event"] == name]
+        return [event for event in self._timeline() if event["event"] == name]
 
     def event_names(self) -> list[str]:
         """The names of all events of the timeline, in order."""
-        return [event["event"] for event in _lines(self.project.timeline)]
+        return [event["event"] for event in self._timeline()]
+
+    def _timeline(self) -> list[dict[str, Any]]:
+        with transition(self.project):  # what a process that has left was about to write
+            pass
+        return _lines(self.project.timeline)
 
     def stream(self, task_id: str) -> list[dict[str, Any]]:
         """All lines of a task's log, our own included."""

@@ -142,6 +142,13 @@ async def test_between_two_tasks_of_a_session_nothing_is_claimed(able: Project) 
         with transition(able) as t:  # its hook was killed after it had settled the task
             t.remove(able.task_file(able.running, "1"))
         assert start.claim(able, "2", BARE, "u-2", utc_now()) is None
+        worker = Worker(able, Wakeups(), BARE)
+        worker._scan_s = lambda: 0.0  # type: ignore[method-assign]
+        await worker._own()
+        with worker._wakeups.subscribe() as wakeup:
+            await worker._step(wakeup)
+            assert not await wakeup.wait(0)  # nor does it try again and again
+        worker._lock.release()
         process.kill()
         process.wait()
         assert start.claim(able, "2", BARE, "u-2", utc_now()) is not None
