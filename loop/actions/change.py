@@ -18,9 +18,9 @@ from loop.core.task_id import parent_of, sort_key
 from loop.errors import WrongState
 from loop.store import by_hand, pauses, queue
 from loop.store.dependencies import graph_of
-from loop.store.locks import FileLock, is_locked
+from loop.store.locks import is_locked
 from loop.store.paths import Project
-from loop.store.project_files import Pause, read_pause, usable_config
+from loop.store.project_files import Pause, in_workers_place, read_pause, usable_config
 from loop.store.scan import Located, QueueScan, family, locate
 
 #: Seconds that one waits for a cancelled run to end where no worker does.
@@ -154,10 +154,9 @@ def end_by_hand(
 
 def _finish_without_owner(project: Project, task_id: str, now: datetime) -> None:
     """With no worker at all, who asks does the worker's part."""
-    lock = FileLock(project.worker_lock)
-    if not lock.try_acquire():
-        return
-    try:
+    with in_workers_place(project) as mine:
+        if not mine:
+            return
         found, task = examine(project, task_id, now)
         deadline = time.monotonic() + _RUN_ENDS_WITHIN_S
         while found is Found.WAIT and time.monotonic() < deadline:
@@ -168,8 +167,6 @@ def _finish_without_owner(project: Project, task_id: str, now: datetime) -> None
             found = Found.JUDGE
         if task is not None and found is Found.JUDGE:
             finish(project, task, usable_config(project), now)
-    finally:
-        lock.release()
 
 
 def pause(project: Project, actor: Actor, reason: str | None, now: datetime) -> Pause:

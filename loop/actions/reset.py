@@ -33,10 +33,10 @@ from loop.store.archive import new_archive
 from loop.store.clearing import note_reset, put_away_queued, put_away_settled
 from loop.store.dependencies import graph_of
 from loop.store.intake import set_aside_running, take_in
-from loop.store.locks import FileLock, locked
+from loop.store.locks import locked
 from loop.store.parents import roll_up
 from loop.store.paths import Project
-from loop.store.project_files import usable_config
+from loop.store.project_files import in_workers_place, usable_config
 from loop.store.scan import QueueScan, QueueView, ids_in, locate, read_result
 
 #: Seconds to wait for the run slot: a worker that only looks at it holds it for a moment.
@@ -169,18 +169,15 @@ def _put_back(project: Project, now: datetime) -> list[str]:
     """Has the tasks of lost runs wait again; their ids."""
     if not running_ids(project):
         return []
-    owner = FileLock(project.worker_lock)
-    if not owner.try_acquire():
-        first = running_ids(project)[0]
-        raise WrongState(f"a worker is about to go on with task {first}: cancel_task it first")
-    try:
+    with in_workers_place(project) as mine:
+        if not mine:
+            first = running_ids(project)[0]
+            raise WrongState(f"a worker is about to go on with task {first}: cancel_task it first")
         return [
             task_id
             for task_id, what, task in _lost_runs(project, now)
             if _is_put_back(project, task_id, what, task, now)
         ]
-    finally:
-        owner.release()
 
 
 def _is_put_back(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from typing import Literal
 
@@ -12,7 +14,7 @@ from msgspec import Struct
 from loop.core.config import Config, decode_config
 from loop.errors import BadInput, NotReady
 from loop.store.files import read
-from loop.store.locks import is_locked
+from loop.store.locks import FileLock, is_locked
 from loop.store.paths import Project
 
 
@@ -85,11 +87,32 @@ def this_process(driver: str, since: datetime, no_events: str | None = None) -> 
     return Owner(pid=os.getpid(), host=host, since=since, driver=driver, no_events=no_events)
 
 
+#: What the lock's file says while somebody holds it who claims nothing.
+_NO_WORKER = b"no worker\n"
+
+
+@contextmanager
+def in_workers_place(project: Project) -> Iterator[bool]:
+    """Holds the worker's lock for a moment, to end what was left; False when a worker has it."""
+    lock = FileLock(project.worker_lock)
+    held = lock.try_acquire()
+    try:
+        if held:
+            with suppress(OSError):  # a full disk: nothing depends on it
+                lock.write(_NO_WORKER)
+        yield held
+    finally:
+        lock.release()
+
+
 def read_owner(project: Project) -> Owner | None:
-    """Who holds the worker's lock; None when nobody does."""
+    """The worker that holds the worker's lock; None when none does."""
     if not is_locked(project.worker_lock):
         return None
+    data = read(project.worker_lock) or b""
+    if data == _NO_WORKER:
+        return None
     try:
-        return msgspec.json.decode(read(project.worker_lock) or b"", type=Owner)
+        return msgspec.json.decode(data, type=Owner)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return Owner(pid=0, host="", since=datetime.fromtimestamp(0).astimezone())

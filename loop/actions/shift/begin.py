@@ -40,9 +40,9 @@ from loop.git.command import find_git
 from loop.store import queue
 from loop.store.intake import set_aside_running
 from loop.store.journal import transition
-from loop.store.locks import FileLock, wait_unlocked
+from loop.store.locks import wait_unlocked
 from loop.store.paths import Project
-from loop.store.project_files import load_config, read_pause
+from loop.store.project_files import in_workers_place, load_config, read_pause
 from loop.store.run_report import read_report
 from loop.store.shift import Limits, Shift, at_hand, put_shift, read_shift
 
@@ -219,10 +219,9 @@ def _wait_unlocked(project: Project, task_id: str, most_s: float) -> None:
 
 def _do_workers_part(project: Project, task_id: str, now: datetime) -> None:
     """Where no worker works, ends the run that one has left."""
-    lock = FileLock(project.worker_lock)
-    if not lock.try_acquire():
-        return
-    try:
+    with in_workers_place(project) as mine:
+        if not mine:
+            return
         found, task = examine(project, task_id, now)
         if task is not None and found is Found.LAUNCH and void(project, task, "interrupted"):
             found = Found.JUDGE
@@ -233,8 +232,6 @@ def _do_workers_part(project: Project, task_id: str, now: datetime) -> None:
             set_aside_running(project, name, "the record of a run that can't be read")
         elif found is Found.CLEAR:
             queue.clear_run(project, task_id)
-    finally:
-        lock.release()
 
 
 def _taken(

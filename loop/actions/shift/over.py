@@ -22,9 +22,8 @@ from loop.core.task import Task
 from loop.errors import BadInput, LoopError
 from loop.store import queue
 from loop.store.journal import transition
-from loop.store.locks import FileLock
 from loop.store.paths import Project
-from loop.store.project_files import usable_config
+from loop.store.project_files import in_workers_place, usable_config
 from loop.store.shift import Shift, put_shift, read_shift
 
 
@@ -88,12 +87,9 @@ def settle_left_behind(project: Project, now: datetime) -> list[Finished]:
     """Ends runs of sessions that are gone, unless a worker does; what became of each."""
     from loop.actions.recover import examine, running_ids
 
-    lock = FileLock(project.worker_lock)
-    if not lock.try_acquire():
-        return []
     done = []
-    try:
-        for task_id in running_ids(project):
+    with in_workers_place(project) as mine:
+        for task_id in running_ids(project) if mine else []:
             found, task = examine(project, task_id, now)
             if task is None or task.runs[-1].driver != "session":
                 continue
@@ -101,8 +97,6 @@ def settle_left_behind(project: Project, now: datetime) -> list[Finished]:
                 queue.clear_run(project, task_id)
             elif found is Found.JUDGE:
                 done.append(finish(project, task, usable_config(project), now))
-    finally:
-        lock.release()
     return done
 
 
