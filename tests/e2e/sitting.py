@@ -188,7 +188,7 @@ class Terminal:
         while not true():
             if time.monotonic() > until:
                 raise AssertionError(f"not within {limit_s} s: {what}\n{self.screen()}")
-            time.sleep(0.05)
+            time.sleep(0.1)
 
     def kill(self) -> None:
         """Kills the session's process."""
